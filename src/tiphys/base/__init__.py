@@ -1,0 +1,1 @@
+"""What every component stands on and what knows nothing of Kubernetes: clock, tasks, logs, metrics, TLS, HTTP."""
