@@ -1,0 +1,19 @@
+import json
+from importlib import resources
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tiphys.machinery.schema import Schemas
+
+# How long an example takes says more of the machine's other work than of the code.
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session")
+def schemas():
+    """The published definitions of Kubernetes 1.36."""
+    folder = resources.files("kubernetes_validate").joinpath("kubernetes-json-schema", "v1.36.0-local")
+    source = json.loads(folder.joinpath("_definitions.json").read_text(encoding="utf-8"))
+    return Schemas(source.get("$defs") or source["definitions"])
