@@ -1,0 +1,1 @@
+"""Admission: after authorization, before validation and the store. One file a plugin; `chain.py` has the order."""
