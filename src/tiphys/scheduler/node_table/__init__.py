@@ -1,0 +1,13 @@
+"""All nodes as numpy columns, kept up to date event by event. A plugin judges every node with a handful of array operations.
+
+A node has a row for as long as it exists or pods are said to run on it. Rows of nodes that went away are taken again, so
+`present` tells which rows count. Nothing here is rebuilt for a pod: what a pod needs counted is counted from then on.
+"""
+
+from tiphys.scheduler.node_table.arrays import Mask, Numbers
+from tiphys.scheduler.node_table.counts import CountKey
+from tiphys.scheduler.node_table.lower import Taken
+from tiphys.scheduler.node_table.table import NodeTable
+from tiphys.scheduler.node_table.view import Nodes
+
+__all__ = ["CountKey", "Mask", "NodeTable", "Nodes", "Numbers", "Taken"]
