@@ -1,0 +1,72 @@
+"""Takes away everything that a node has made on this machine: containers, mounts, cgroups, its containerd."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+from tiphys.kubelet import cgroups
+from tiphys.kubelet.containerd.process import CannotRun, Containerd
+from tiphys.kubelet.cri.connection import RuntimeFailed
+from tiphys.kubelet.cri.runtime import Runtime
+from tiphys.kubelet.pods.stopping import remove_from_runtime
+from tiphys.kubelet.volumes import host
+
+
+async def clean(containerd: Containerd, root: Path, *, cgroup_root: str) -> None:
+    """`root`: the node's folder, with pods and containerd in it. May be called whether or not anything runs."""
+    if containerd.pid() is None and not _left_over(containerd):
+        return
+    if containerd.pid() is None:
+        with contextlib.suppress(CannotRun):
+            await containerd.start()
+    if containerd.pid() is not None:
+        await _remove_pods(containerd.socket)
+        await asyncio.to_thread(containerd.stop)
+    await asyncio.to_thread(_remove_rest, root, Path(containerd.layout.state), cgroup_root)
+
+
+async def clean_guests(socket: Path, root: Path, *, cgroup_root: str) -> None:
+    """Of a node whose containers live in somebody else's runtime: its own pods go, others stay."""
+    runtime = Runtime(socket)
+    try:
+        # Whose logs lie here, was here.
+        ours = {each.name.rpartition("_")[2] for each in (root / "logs").glob("*_*_*")}
+        ours &= {each.pod_uid for each in await runtime.seen()}
+        async with asyncio.TaskGroup() as group:
+            for uid in ours:
+                group.create_task(_remove_pod(runtime, uid))
+    except RuntimeFailed:
+        # It does not answer: there is nothing that could be removed.
+        pass
+    finally:
+        await runtime.close()
+    await asyncio.to_thread(_remove_rest, root, root / "run", cgroup_root)
+
+
+def _left_over(containerd: Containerd) -> bool:
+    """Whether something of an earlier run may still be there."""
+    return bool(host.mounts_below(containerd.layout.state))
+
+
+async def _remove_pods(socket: Path) -> None:
+    runtime = Runtime(socket)
+    try:
+        uids = {each.pod_uid for each in await runtime.seen()}
+        async with asyncio.TaskGroup() as group:
+            for uid in uids:
+                group.create_task(_remove_pod(runtime, uid))
+    finally:
+        await runtime.close()
+
+
+async def _remove_pod(runtime: Runtime, uid: str) -> None:
+    # What the runtime cannot end it says in its log; the others go on.
+    with contextlib.suppress(RuntimeFailed):
+        await remove_from_runtime(runtime, await runtime.observe(uid))
+
+
+def _remove_rest(root: Path, state: Path, cgroup_root: str) -> None:
+    host.unmount_below(root)
+    host.unmount_below(state)
+    host.remove_tree(root / "kubelet" / "pods")
+    cgroups.remove(cgroup_root)
