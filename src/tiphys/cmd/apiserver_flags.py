@@ -1,0 +1,212 @@
+"""The flags of `tiphys apiserver`: upstream's names and meanings, and the few of our own."""
+
+import argparse
+from pathlib import Path
+
+from tiphys.apiserver.event_expiry import TTL
+from tiphys.apiserver.flow_control import READS, WRITES
+from tiphys.cmd import authentication_flags, data_directory, kubelet_client_flags, writing_flags
+from tiphys.cmd.authorization import MODES
+
+ISSUER = "https://kubernetes.default.svc.cluster.local"
+
+
+def yes_or_no(value: str) -> bool:
+    if value.lower() in ("true", "t", "1"):
+        return True
+    if value.lower() in ("false", "f", "0"):
+        return False
+    raise argparse.ArgumentTypeError(f"{value!r} is neither true nor false")
+
+
+def listed(value: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in value.split(",") if each.strip())
+
+
+def port_range(value: str) -> tuple[int, int]:
+    first, _, last = value.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last) <= 65535):
+        raise argparse.ArgumentTypeError(f"{value!r} is not a range of ports like 30000-32767")
+    return int(first), int(last)
+
+
+def parser(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"tiphys {name}",
+        description="Run the API server alone, with the flags of kube-apiserver. "
+        "Certificates and keys that no flag names are made in the data directory, as `tiphys up` does.",
+    )
+    _serving(parser.add_argument_group("serving"))
+    _storing(parser.add_argument_group("store"))
+    authentication = parser.add_argument_group("authentication")
+    _authenticating(authentication)
+    authentication_flags.add_authentication(authentication)
+    _service_accounts(parser.add_argument_group("service accounts"))
+    authorization = parser.add_argument_group("authorization")
+    _authorizing(authorization)
+    authentication_flags.add_authorization(authorization)
+    _services(parser.add_argument_group("services"))
+    kubelet_client_flags.add(parser)
+    writing_flags.add(parser)
+    parser.add_argument(
+        "--allow-privileged",
+        type=yes_or_no,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="whether containers may be privileged (default: true)",
+    )
+    parser.add_argument("-v", "--v", type=int, default=0, metavar="N", help="how much to log; 3 shows every request")
+    return parser
+
+
+def _serving(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--bind-address", default="0.0.0.0", metavar="IP", help="address to listen on (default: %(default)s)")
+    add("--secure-port", type=int, default=6443, metavar="PORT", help="0 takes a free one (default: %(default)s)")
+    add(
+        "--advertise-address",
+        default="",
+        metavar="IP",
+        help="the address in the endpoints of the service `kubernetes` (default: the bind address, or else this machine's)",
+    )
+    add("--tls-cert-file", type=Path, metavar="F", help="serving certificate, with its chain")
+    add("--tls-private-key-file", type=Path, metavar="F", help="its key")
+    for what, default in (("", READS), ("mutating-", WRITES)):
+        add(
+            f"--max-{what}requests-inflight",
+            type=int,
+            default=default,
+            metavar="N",
+            help="with its sibling: how many requests are served at a time (default: %(default)s)",
+        )
+    add("--shutdown-grace", type=float, default=10.0, metavar="S", help="seconds for requests to finish (default: %(default)s)")
+
+
+def _storing(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--store", default="sqlite", help="sqlite or memory, where there is no etcd (default: %(default)s)")
+    add("--data-dir", type=Path, default=data_directory.default_path(), metavar="D", help="(default: %(default)s)")
+    add("--etcd-servers", type=listed, default=(), metavar="URLS", help="the members of an etcd, with commas between them")
+    add("--etcd-cafile", type=Path, metavar="F", help="authority of etcd's certificates")
+    add("--etcd-certfile", type=Path, metavar="F", help="certificate to show to etcd")
+    add("--etcd-keyfile", type=Path, metavar="F", help="its key")
+    add(
+        "--event-ttl",
+        type=writing_flags.seconds,
+        default=TTL,
+        metavar="D",
+        help="how long events stay that nobody repeats; 0: for good (default: 1h0m0s)",
+    )
+
+
+def _authenticating(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--client-ca-file", type=Path, metavar="F", help="authorities of client certificates")
+    add("--token-auth-file", type=Path, metavar="F", help='CSV of static tokens: token,user,uid[,"group1,group2"]')
+    add(
+        "--anonymous-auth",
+        type=yes_or_no,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="whether requests without a credential are those of system:anonymous (default: true)",
+    )
+    add(
+        "--enable-bootstrap-token-auth",
+        type=yes_or_no,
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="BOOL",
+        help="whether the secrets of kube-system that are bootstrap tokens let in (default: false)",
+    )
+    add("--requestheader-client-ca-file", type=Path, metavar="F", help="authorities of front proxies")
+    add("--requestheader-allowed-names", type=listed, default=(), metavar="NAMES", help="front proxies (default: any)")
+    for what, default in (("username", "X-Remote-User"), ("uid", ""), ("group", "X-Remote-Group")):
+        add(
+            f"--requestheader-{what}-headers",
+            type=listed,
+            default=listed(default),
+            metavar="NAMES",
+            help=f"headers with the {what} (default: {default or 'none'})",
+        )
+    add(
+        "--requestheader-extra-headers-prefix",
+        type=listed,
+        default=("X-Remote-Extra-",),
+        metavar="PREFIXES",
+        help="of headers with more about the user (default: X-Remote-Extra-)",
+    )
+
+
+def _service_accounts(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--service-account-issuer",
+        action="append",
+        default=[],
+        metavar="URL",
+        help=f"who issues tokens; given again: also believed (default: {ISSUER})",
+    )
+    add("--service-account-signing-key-file", type=Path, metavar="F", help="key that signs tokens")
+    add(
+        "--service-account-key-file",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="F",
+        help="keys whose tokens are believed; may be given several times (default: the signing key)",
+    )
+    add("--service-account-jwks-uri", default="", metavar="URL", help="where others find these keys (default: this server)")
+    add(
+        "--service-account-extend-token-expiration",
+        type=yes_or_no,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="whether the tokens of pods' own volumes live longer than they say (default: true)",
+    )
+    add(
+        "--service-account-max-token-expiration",
+        type=writing_flags.seconds,
+        default=0.0,
+        metavar="D",
+        help="longest life of a token (default: no limit)",
+    )
+    add(
+        "--api-audiences", type=listed, default=(), metavar="NAMES", help="names of this server in tokens (default: the issuer)"
+    )
+
+
+def _authorizing(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--authorization-mode",
+        type=listed,
+        default=("AlwaysAllow",),
+        metavar="MODES",
+        help=f"in order, with commas between them: {', '.join(MODES)} (default: AlwaysAllow)",
+    )
+    add("--authorization-policy-file", type=Path, metavar="F", help="policies of the mode ABAC, one JSON object a line")
+
+
+def _services(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--service-cluster-ip-range",
+        type=listed,
+        default=("10.0.0.0/24",),
+        metavar="CIDRS",
+        help="addresses of Services: one range, or one of each family (default: 10.0.0.0/24)",
+    )
+    add(
+        "--service-node-port-range",
+        type=port_range,
+        default=(30000, 32767),
+        metavar="RANGE",
+        help="ports of Services on nodes (default: 30000-32767)",
+    )
