@@ -1,0 +1,1 @@
+"""Benchmark of nodes, ours or others, under any API server."""

@@ -1,0 +1,1 @@
+"""Benchmark of schedulers, ours or others, against any API server."""
