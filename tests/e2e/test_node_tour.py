@@ -205,7 +205,9 @@ def test_why_and_trace(kubectl, tour, again):
     assert {"apiserver", "scheduler", "kubelet"} == {each["component"] for each in told["steps"]}
     assert told["silent"] == []
     assert 0 < told["secondsToReady"] < 60
-    told = run_tiphys("why", "pod/again", *access, home=cluster.home).stdout
+    # While it runs for a moment, nothing is wrong with it.
+    kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=CrashLoopBackOff", f"pod/{again}", WAIT)
+    told = run_tiphys("why", f"pod/{again}", *access, home=cluster.home).stdout
     assert "with exit code 1" in told
     assert "    run of " in told
 
