@@ -18,7 +18,6 @@ from urllib.parse import urlsplit, urlunsplit
 from tiphys.apiserver import html_links
 from tiphys.base.http.client import HttpClient, Incoming, Upgraded
 from tiphys.base.http.messages import Answer, Channel, Request, Response, Stream, Upgrade
-from tiphys.base.tasks import first_done
 from tiphys.machinery import errors
 
 _HOP_BY_HOP = frozenset(
@@ -132,27 +131,11 @@ class Forwarder:
         except ConnectionError as error:
             raise errors.internal(f"error dialing backend: {failure(error, target)}") from error
         if isinstance(upgraded, Upgraded):
-            return Upgrade(
-                lambda channel: tunnel(channel, upgraded), tuple(_answer_headers(upgraded.headers, keep_upgrade=True))
-            )
+            return Upgrade(upgraded.join, tuple(_answer_headers(upgraded.headers, keep_upgrade=True)))
         if upgraded.status < 400:
             upgraded.close()
             raise errors.internal(f"invalid upgrade response: status code {upgraded.status}")
         return await _answer(request, target, upgraded)
-
-
-async def tunnel(one: Channel, other: Upgraded) -> None:
-    """Copy both ways; when one side ends, so does the other, once what was underway has been written."""
-    try:
-        await first_done(_copy(one, other), _copy(other, one))
-    finally:
-        other.close()
-
-
-async def _copy(source: Channel | Upgraded, sink: Channel | Upgraded) -> None:
-    while data := await source.read():
-        sink.write(data)
-        await sink.drain()
 
 
 _REFUSALS = {

@@ -15,6 +15,8 @@ from typing import Self
 from tiphys.base.http import wire
 from tiphys.base.http.client_connection import ClientConnection, ConnectionEnded
 from tiphys.base.http.liveness import watch_over
+from tiphys.base.http.messages import Channel
+from tiphys.base.tasks import first_done
 
 Headers = Sequence[tuple[str, str]]
 
@@ -110,6 +112,19 @@ class Upgraded:
 
     def close(self) -> None:
         self._connection.close()
+
+    async def join(self, other: Channel) -> None:
+        """Copy both ways; when one side ends, so does the other, once what was underway has been written."""
+        try:
+            await first_done(_copy(other, self), _copy(self, other))
+        finally:
+            self.close()
+
+
+async def _copy(source: "Channel | Upgraded", sink: "Channel | Upgraded") -> None:
+    while data := await source.read():
+        sink.write(data)
+        await sink.drain()
 
 
 class HttpClient:

@@ -3,8 +3,7 @@
 from urllib.parse import urlsplit
 
 from tiphys.base.http.client import HttpClient, Upgraded
-from tiphys.base.http.messages import Answer, Channel, Request, Response, Upgrade
-from tiphys.base.tasks import first_done
+from tiphys.base.http.messages import Answer, Request, Response, Upgrade
 
 _NOT_PASSED_ON = frozenset(("authorization", "content-length", "host"))
 
@@ -19,17 +18,4 @@ async def pass_on(request: Request, url: str) -> Answer:
     if not isinstance(upgraded, Upgraded):
         return Response(upgraded.status, await upgraded.read_all(), upgraded.headers.get("content-type", "text/plain"))
     told = [(name, value) for name, value in upgraded.headers.items() if name not in ("date", "content-length")]
-    return Upgrade(lambda channel: _copy_both(channel, upgraded), told)
-
-
-async def _copy_both(one: Channel, other: Upgraded) -> None:
-    try:
-        await first_done(_copy(one, other), _copy(other, one))
-    finally:
-        other.close()
-
-
-async def _copy(source: Channel | Upgraded, sink: Channel | Upgraded) -> None:
-    while data := await source.read():
-        sink.write(data)
-        await sink.drain()
+    return Upgrade(upgraded.join, told)
