@@ -7,12 +7,11 @@ from tiphys.api.core.persistentvolumeclaims import PERSISTENT_VOLUME_CLAIMS
 from tiphys.api.core.persistentvolumes import PERSISTENT_VOLUMES
 from tiphys.api.storage.volumeattributesclasses import VOLUMEATTRIBUTESCLASSES
 from tiphys.controllers.controller import Base, Caches, Keys, Watch
-from tiphys.controllers.plan import NOTHING, Plan
-from tiphys.controllers.volume_protection import is_due, with_finalizer, without_finalizer
-from tiphys.machinery import meta
+from tiphys.controllers.plan import Plan
+from tiphys.controllers.protection import Protection
 from tiphys.machinery.tree import Obj, get
 
-FINALIZER = "kubernetes.io/vac-protection"
+CLASSES = Protection(VOLUMEATTRIBUTESCLASSES, "kubernetes.io/vac-protection")
 
 _NAMED_BY_CLAIM = (
     ("spec", "volumeAttributesClassName"),
@@ -37,10 +36,6 @@ def named_by_volume(volume: Obj) -> list[str]:
     return [name for at in _NAMED_BY_VOLUME if (name := get(volume, at))]
 
 
-def _own_key(_old: Obj | None, new: Obj | None, _: Caches) -> Iterable[str]:
-    return (meta.key(new),) if new is not None and is_due(FINALIZER, new) else ()
-
-
 def _no_longer(names: Callable[[Obj], Iterable[str]]) -> Keys:
     """Of the classes that an object has ceased to name."""
 
@@ -56,7 +51,7 @@ class AttributesClassProtectionController(Base):
     name = "volumeattributesclass-protection-controller"
     component = "volumeattributesclass-protection-controller"
     watches = (
-        Watch(VOLUMEATTRIBUTESCLASSES, _own_key),
+        Watch(VOLUMEATTRIBUTESCLASSES, CLASSES.keys),
         Watch(PERSISTENT_VOLUME_CLAIMS, _no_longer(named_by_claim), {"attributes-class": named_by_claim}),
         Watch(PERSISTENT_VOLUMES, _no_longer(named_by_volume), {"attributes-class": named_by_volume}),
     )
@@ -70,9 +65,4 @@ class AttributesClassProtectionController(Base):
 
     @staticmethod
     def reconcile(world: World) -> Plan:
-        held = world.attributes_class
-        if not is_due(FINALIZER, held):
-            return NOTHING
-        if not meta.is_deleting(held):
-            return with_finalizer(VOLUMEATTRIBUTESCLASSES, held, FINALIZER)
-        return NOTHING if world.used else without_finalizer(VOLUMEATTRIBUTESCLASSES, held, FINALIZER)
+        return CLASSES.plan(world.attributes_class, used=world.used)

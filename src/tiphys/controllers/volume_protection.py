@@ -9,16 +9,16 @@ from typing import Any
 from tiphys.api.core.persistentvolumeclaims import PERSISTENT_VOLUME_CLAIMS
 from tiphys.api.core.persistentvolumes import PERSISTENT_VOLUMES
 from tiphys.api.core.pods import PODS, facts
-from tiphys.api.kind import Kind
 from tiphys.client.interface import Client
 from tiphys.controllers.controller import Base, Caches, Inquiry, Watch
 from tiphys.controllers.ephemeral_volume import claims_used
-from tiphys.controllers.plan import NOT_FOUND, NOTHING, Inquire, Plan, Update
+from tiphys.controllers.plan import Inquire, Plan
+from tiphys.controllers.protection import Protection
 from tiphys.machinery import meta
 from tiphys.machinery.tree import Obj, get
 
-CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
-VOLUME_FINALIZER = "kubernetes.io/pv-protection"
+CLAIMS = Protection(PERSISTENT_VOLUME_CLAIMS, "kubernetes.io/pvc-protection")
+VOLUMES = Protection(PERSISTENT_VOLUMES, "kubernetes.io/pv-protection")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +54,6 @@ async def is_used(client: Client, arguments: Mapping[str, Any]) -> bool:
     return any(uses(pod, claim) for pod in (await client.list(PODS, meta.namespace(claim))).items)
 
 
-def is_due(finalizer: str, obj: Obj) -> bool:
-    """To get it, or to lose it."""
-    return meta.is_deleting(obj) == (finalizer in meta.finalizers(obj))
-
-
-def without_finalizer(kind: Kind, obj: Obj, finalizer: str) -> Plan:
-    return _with_finalizers(kind, obj, [each for each in meta.finalizers(obj) if each != finalizer])
-
-
-def with_finalizer(kind: Kind, obj: Obj, finalizer: str) -> Plan:
-    return _with_finalizers(kind, obj, [*meta.finalizers(obj), finalizer])
-
-
-def _with_finalizers(kind: Kind, obj: Obj, finalizers: list[str]) -> Plan:
-    return Plan((Update(kind, {**obj, "metadata": {**obj["metadata"], "finalizers": finalizers}}, tolerate=NOT_FOUND),))
-
-
-def _claim_key(_old: Obj | None, new: Obj | None, _: Caches) -> Iterable[str]:
-    return (meta.key(new),) if new is not None and is_due(CLAIM_FINALIZER, new) else ()
-
-
 def _claims_of_pod(old: Obj | None, new: Obj | None, _: Caches) -> Iterable[str]:
     """Of pods that may have ceased to use them."""
     if new is not None and (facts.is_finished(new) or facts.is_deleting(new) or not new["spec"].get("nodeName")):
@@ -86,7 +65,7 @@ def _claims_of_pod(old: Obj | None, new: Obj | None, _: Caches) -> Iterable[str]
 class ClaimProtectionController(Base):
     name = "persistentvolumeclaim-protection-controller"
     component = "pvc-protection-controller"
-    watches = (Watch(PERSISTENT_VOLUME_CLAIMS, _claim_key), Watch(PODS, _claims_of_pod, {"claim": claims_used}))
+    watches = (Watch(PERSISTENT_VOLUME_CLAIMS, CLAIMS.keys), Watch(PODS, _claims_of_pod, {"claim": claims_used}))
     inquiries: Mapping[str, Inquiry] = {"used": is_used}
 
     def observe(self, key: str, caches: Caches, now: float) -> ClaimWorld | None:  # noqa: ARG002 - time plays no part
@@ -99,23 +78,15 @@ class ClaimProtectionController(Base):
     @staticmethod
     def reconcile(world: ClaimWorld) -> Plan:
         claim = world.claim
-        if not is_due(CLAIM_FINALIZER, claim):
-            return NOTHING
-        if not meta.is_deleting(claim):
-            return with_finalizer(PERSISTENT_VOLUME_CLAIMS, claim, CLAIM_FINALIZER)
-        if world.used is None:
+        if world.used is None and meta.is_deleting(claim) and CLAIMS.is_due(claim):
             return Plan((Inquire("used", {"claim": claim}),))
-        return NOTHING if world.used else without_finalizer(PERSISTENT_VOLUME_CLAIMS, claim, CLAIM_FINALIZER)
-
-
-def _volume_key(_old: Obj | None, new: Obj | None, _: Caches) -> Iterable[str]:
-    return (meta.key(new),) if new is not None and is_due(VOLUME_FINALIZER, new) else ()
+        return CLAIMS.plan(claim, used=bool(world.used))
 
 
 class VolumeProtectionController(Base):
     name = "persistentvolume-protection-controller"
     component = "pv-protection-controller"
-    watches = (Watch(PERSISTENT_VOLUMES, _volume_key),)
+    watches = (Watch(PERSISTENT_VOLUMES, VOLUMES.keys),)
 
     def observe(self, key: str, caches: Caches, now: float) -> VolumeWorld | None:  # noqa: ARG002 - time plays no part
         volume = caches[PERSISTENT_VOLUMES].get(key)
@@ -123,11 +94,4 @@ class VolumeProtectionController(Base):
 
     @staticmethod
     def reconcile(world: VolumeWorld) -> Plan:
-        volume = world.volume
-        if not is_due(VOLUME_FINALIZER, volume):
-            return NOTHING
-        if not meta.is_deleting(volume):
-            return with_finalizer(PERSISTENT_VOLUMES, volume, VOLUME_FINALIZER)
-        if get(volume, ("status", "phase")) == "Bound":
-            return NOTHING
-        return without_finalizer(PERSISTENT_VOLUMES, volume, VOLUME_FINALIZER)
+        return VOLUMES.plan(world.volume, used=get(world.volume, ("status", "phase")) == "Bound")

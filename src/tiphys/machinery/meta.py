@@ -9,6 +9,8 @@ from tiphys.machinery.tree import Obj, ReadOnly
 
 FINALIZER_ORPHAN = "orphan"
 FINALIZER_FOREGROUND = "foregroundDeletion"
+STANDARD_FINALIZERS = frozenset(("kubernetes", FINALIZER_ORPHAN, FINALIZER_FOREGROUND))
+"""Those that need no domain before their name."""
 
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """Of generated names: no vowels, no digits that look like letters."""

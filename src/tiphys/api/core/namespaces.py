@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tiphys.api import unset_times
 from tiphys.api.kind import AGE, Column, Kind, Part, Strategy
 from tiphys.machinery.fields import FieldError, index, invalid
+from tiphys.machinery.meta import STANDARD_FINALIZERS
 from tiphys.machinery.tree import Obj
 from tiphys.machinery.validators import dns1123_label, qualified_name
 
@@ -12,8 +13,6 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 FINALIZER = "kubernetes"
 ACTIVE = "Active"
 TERMINATING = "Terminating"
-
-_STANDARD_FINALIZERS = frozenset((FINALIZER, "orphan", "foregroundDeletion"))
 
 
 def default(namespace: Obj) -> None:
@@ -84,7 +83,7 @@ def validate_finalize(new: Obj, _: Obj) -> Iterator[FieldError]:
 def _validate_finalizer(name: str, at: str) -> Iterator[FieldError]:
     for problem in qualified_name(name):
         yield invalid(at, name, problem)
-    if "/" not in name and name not in _STANDARD_FINALIZERS:
+    if "/" not in name and name not in STANDARD_FINALIZERS:
         yield invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")
 
 

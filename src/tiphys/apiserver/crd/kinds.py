@@ -11,6 +11,7 @@ from tiphys.apiserver.crd.columns import columns, text_of
 from tiphys.apiserver.discovery import version_order
 from tiphys.machinery import decode, json_path, tree
 from tiphys.machinery.fields import FieldError, invalid, quote
+from tiphys.machinery.meta import STANDARD_FINALIZERS
 from tiphys.machinery.patch.go import go_text, go_type
 from tiphys.machinery.schema import Node, Schemas
 from tiphys.machinery.structural.compiling import compile_schema
@@ -27,7 +28,6 @@ OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _VERBS: tuple[Verb, ...] = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """In the order in which upstream tells them."""
 _MOST_REPLICAS = 2**31 - 1
-_STANDARD_FINALIZERS = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
 _LIKE_A_DOMAIN = (
     "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"
 )
@@ -168,7 +168,7 @@ def _warnings(new: Obj, old: Obj | None) -> Iterator[str]:
     known = set((old or {}).get("metadata", {}).get("finalizers") or ())
     for name in sorted(set(new["metadata"].get("finalizers") or ()) - known):
         told = list(qualified_name(name))
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
+        if "/" not in name and name not in STANDARD_FINALIZERS:
             told.append(_LIKE_A_DOMAIN if "." in name else _PLAIN_WORD)
         yield from (f"metadata.finalizers: {quote(name)}: {each}" for each in told)
 

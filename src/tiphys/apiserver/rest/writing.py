@@ -54,7 +54,6 @@ def _invalid(kind: Kind, obj: Obj, problems: list[FieldError]) -> ApiError:
     return errors.invalid(kind.stored.group, kind.kind, obj["metadata"].get("name", ""), problems)
 
 
-_STANDARD_FINALIZERS = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
 _OTHER_SERVERS = frozenset(("apiextensions.k8s.io", "apiregistration.k8s.io"))
 """Groups that upstream serves from elsewhere, without the checks that its own kinds share."""
 
@@ -65,7 +64,7 @@ def _validate_finalizers(kind: Kind, obj: Obj) -> Iterator[FieldError]:
     if not finalizers or kind.custom or kind.group in _OTHER_SERVERS:
         return
     for position, each in enumerate(finalizers):
-        if "/" not in each and each not in _STANDARD_FINALIZERS:
+        if "/" not in each and each not in meta.STANDARD_FINALIZERS:
             told = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid(f"metadata.finalizers[{position}]", each, told)
 
