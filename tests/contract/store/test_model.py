@@ -270,7 +270,7 @@ async def follow(open_store, program, max_events):
         run.check_watches()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(program=st.lists(steps, min_size=5, max_size=40), max_events=st.sampled_from((12, 1000)))
 def test_a_store_does_what_the_model_does(open_store, program, max_events):
     asyncio.run(follow(open_store, program, max_events))

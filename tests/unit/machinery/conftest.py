@@ -2,13 +2,8 @@ import json
 from importlib import resources
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tiphys.machinery.schema import Schemas
-
-# How long an example takes says more of the machine's other work than of the code.
-settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")

@@ -82,7 +82,7 @@ def evenly(pod: dict[str, Any], placed: dict[str, list[dict[str, Any]]], nodes: 
     return counts[nodes[at]["zone"]] + 1 - min(counts.values()) <= 1
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(node_facts, min_size=1, max_size=5), st.lists(pod_facts, max_size=14))
 def test_no_pod_goes_where_a_filter_refuses_it_and_none_is_refused_that_could_go(
     bench: Any, node: Callable[..., Obj], pod: Callable[..., Obj], on: Callable[..., Obj], nodes: Any, pods: Any

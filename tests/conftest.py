@@ -1,3 +1,5 @@
+"""What holds for all tests."""
+
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says more of the machine's other work than of the code.
