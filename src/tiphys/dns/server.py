@@ -1,6 +1,7 @@
 """The sockets of the DNS server. What is known is answered on the spot; what has to be asked elsewhere, by a task."""
 
 import asyncio
+import errno
 import secrets
 import socket
 from collections.abc import Callable
@@ -48,22 +49,30 @@ class DnsServer:
 
     async def open(self, host: str, port: int) -> int:
         """UDP and TCP on one port; 0 takes a free one. Raises OSError."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        channel = socket.socket(family, socket.SOCK_DGRAM)
-        self._sockets.append(channel)
-        channel.setblocking(False)
-        channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
-        channel.bind((host, port))
-        bound: int = channel.getsockname()[1]
-        loop = asyncio.get_running_loop()
-        listener = await loop.create_server(lambda: _Stream(self), host, bound)
+        while True:
+            channel = _bound(host, port)
+            self._sockets.append(channel)
+            bound: int = channel.getsockname()[1]
+            try:
+                listener = await asyncio.get_running_loop().create_server(lambda: _Stream(self), host, bound)
+            except OSError as problem:
+                self._sockets.remove(channel)
+                channel.close()
+                # What is free for datagrams may be somebody's connection.
+                if port or problem.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                self._serve(channel, listener, host)
+                return bound
+
+    def _serve(self, channel: socket.socket, listener: asyncio.Server, host: str) -> None:
         self._listeners.append(listener)
+        loop = asyncio.get_running_loop()
         if host in _EVERYWHERE:
-            channel.setsockopt(*_TELL[family], 1)
+            channel.setsockopt(*_TELL[channel.family], 1)
             loop.add_reader(channel.fileno(), self._datagrams_to_any, channel)
         else:
             loop.add_reader(channel.fileno(), self._datagrams, channel)
-        return bound
 
     def close(self) -> None:
         loop = asyncio.get_running_loop()
@@ -158,6 +167,18 @@ class DnsServer:
             return await self._forwarder.ask(further)
         except Unanswered:
             return None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    channel = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        channel.setblocking(False)
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+        channel.bind((host, port))
+    except BaseException:
+        channel.close()
+        raise
+    return channel
 
 
 def _send(channel: socket.socket, peer: tuple[str, int], said: bytes) -> None:

@@ -3,13 +3,16 @@
 import asyncio
 import contextlib
 import json
+import os
 import random
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import uvloop
 from dnslib import EDNS0, QTYPE, RCODE, RR, TXT, A, DNSRecord
+from tests.integration.cni.conftest import several
 
 from tiphys.api.core.configmaps import CONFIG_MAPS
 from tiphys.api.core.services import SERVICES
@@ -92,32 +95,48 @@ def service(name: str, **spec):
     return {"metadata": {"namespace": "default", "name": name}, "spec": {"ports": [{"port": 80, "protocol": "TCP"}], **spec}}
 
 
+async def listening(upstream: Upstream) -> tuple[asyncio.DatagramTransport, asyncio.Server]:
+    """On one port, which must be free for both."""
+    loop = asyncio.get_running_loop()
+    while True:
+        transport, _ = await loop.create_datagram_endpoint(lambda: upstream, ("127.0.0.1", 0))
+        try:
+            return transport, await asyncio.start_server(upstream.stream, *transport.get_extra_info("sockname"))
+        except OSError:
+            transport.close()
+
+
+@contextlib.contextmanager
+def refusing() -> Iterator[int]:
+    """A port at which nobody hears what is sent: its socket is connected elsewhere, so that the sender is told so."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        nobody.connect(("127.0.0.1", 9))
+        yield nobody.getsockname()[1]
+
+
 @contextlib.asynccontextmanager
 async def running() -> AsyncIterator[tuple[int, Upstream, Zone]]:
-    loop = asyncio.get_running_loop()
     upstream = Upstream()
-    transport, _ = await loop.create_datagram_endpoint(lambda: upstream, ("127.0.0.1", 0))
+    transport, listener = await listening(upstream)
     behind = transport.get_extra_info("sockname")[1]
-    listener = await asyncio.start_server(upstream.stream, "127.0.0.1", behind)
     zone = Zone("cluster.local")
     zone.service(None, service("web", clusterIP="10.96.0.7"))
     zone.service(None, service("ext", type="ExternalName", externalName="example.com"))
     zone.service(None, service("own", type="ExternalName", externalName="web.default.svc.cluster.local"))
     zone.refresh()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nobody:
-            nobody.bind(("127.0.0.1", 0))
-            dead = nobody.getsockname()[1]
-        forwarder = Forwarder(Routes((("127.0.0.1", dead), ("127.0.0.1", behind))), RealClock())
-        server = DnsServer(zone, forwarder, group)
-        port = await server.open("127.0.0.1", 0)
-        try:
-            yield port, upstream, zone
-        finally:
-            server.close()
-            transport.close()
-            listener.close()
-            await listener.wait_closed()
+    with refusing() as dead:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            forwarder = Forwarder(Routes((("127.0.0.1", dead), ("127.0.0.1", behind))), RealClock())
+            server = DnsServer(zone, forwarder, group)
+            port = await server.open("127.0.0.1", 0)
+            try:
+                yield port, upstream, zone
+            finally:
+                server.close()
+                transport.close()
+                listener.close()
+                await listener.wait_closed()
 
 
 def run(talk) -> None:
@@ -201,6 +220,28 @@ def test_answers_come_from_where_they_were_asked():
     run(talk)
 
 
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_what_is_free_for_datagrams_may_be_taken_by_a_connection():
+    def look() -> None:
+        # Where the kernel has two ports to choose from, one of them taken: it offers that one half of the time.
+        Path("/proc/sys/net/ipv4/ip_local_port_range").write_text("40000 40001")
+        with socket.create_server(("127.0.0.1", 40000)):
+            asyncio.run(ports())
+
+    async def ports() -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(20):
+                server = DnsServer(Zone("cluster.local"), Forwarder(Routes(()), RealClock()), group)
+                opened.append(await server.open("127.0.0.1", 0))
+                server.close()
+
+    opened: list[int] = []
+    with several(1) as (space,):
+        space.inside(look)
+    assert opened == [40001] * 20
+
+
 @pytest.mark.slow  # it waits for resolvers that do not answer
 def test_nobody_knows():
     async def talk(port, upstream, _):
@@ -241,7 +282,7 @@ def test_the_service_follows_the_api_server(tmp_path):
         settings = ApiServerSettings(
             StoreSettings("memory", tmp_path / "none"), "127.0.0.1", 0, made.serving, trusted, ("10.96.0.0/16",)
         )
-        async with asyncio.timeout(30), open_api_server(settings, clock) as opened, asyncio.TaskGroup() as group:
+        async with asyncio.timeout(60), open_api_server(settings, clock) as opened, asyncio.TaskGroup() as group:
             api = await start(group, opened.server.run, name="apiserver")
             host, port = opened.server.address
             client = RestClient(Access(f"https://{host}:{port}", made.authority.certificate, made.admin), clock=clock)
