@@ -10,6 +10,10 @@ import time
 from contextlib import contextmanager
 
 CLONE_NEWNET = 0x40000000
+PATIENCE = 30.0
+"""Seconds for what will come about, on a machine that may be busy with other things."""
+IN_VAIN = 0.5
+"""Seconds for what must not."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 ECHO = """
@@ -47,7 +51,7 @@ class Space:
         self.holder = subprocess.Popen(["unshare", "--net", "sleep", "600"])
         self.servers = []
         mine = os.readlink("/proc/self/ns/net")
-        until = time.monotonic() + 10
+        until = time.monotonic() + PATIENCE
         while os.readlink(f"/proc/{self.holder.pid}/ns/net") == mine:
             assert time.monotonic() < until
             time.sleep(0.005)
@@ -90,19 +94,19 @@ class Space:
 
         def work():
             asking = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind)
-            asking.settimeout(0.5)
+            asking.settimeout(PATIENCE)
             asking.connect((address, port))
             return asking
 
         return self.inside(work)
 
-    def reaches(self, address, port=80, *, udp=False):
+    def reaches(self, address, port=80, *, udp=False, seconds=PATIENCE):
         """As whom it is seen there; empty: not at all."""
 
         def work():
             kind = socket.SOCK_DGRAM if udp else socket.SOCK_STREAM
             with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind) as asking:
-                asking.settimeout(0.5)
+                asking.settimeout(seconds)
                 try:
                     asking.connect((address, port))
                     return talk(asking)
@@ -110,6 +114,9 @@ class Space:
                     return ""
 
         return self.inside(work)
+
+    def is_kept_from(self, address, port=80, *, udp=False):
+        return not self.reaches(address, port, udp=udp, seconds=IN_VAIN)
 
     def end(self):
         for each in (*self.servers, self.holder):
