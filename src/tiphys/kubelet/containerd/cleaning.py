@@ -14,7 +14,9 @@ from tiphys.kubelet.volumes import host
 
 async def clean(containerd: Containerd, root: Path, *, cgroup_root: str) -> None:
     """`root`: the node's folder, with pods and containerd in it. May be called whether or not anything runs."""
+    state = Path(containerd.layout.state)
     if containerd.pid() is None and not _left_over(containerd):
+        await asyncio.to_thread(_remove_state, root, state)
         return
     if containerd.pid() is None:
         with contextlib.suppress(CannotRun):
@@ -22,7 +24,8 @@ async def clean(containerd: Containerd, root: Path, *, cgroup_root: str) -> None
     if containerd.pid() is not None:
         await _remove_pods(containerd.socket)
         await asyncio.to_thread(containerd.stop)
-    await asyncio.to_thread(_remove_rest, root, Path(containerd.layout.state), cgroup_root)
+    await asyncio.to_thread(_remove_rest, root, state, cgroup_root)
+    await asyncio.to_thread(_remove_state, root, state)
 
 
 async def clean_guests(socket: Path, root: Path, *, cgroup_root: str) -> None:
@@ -70,3 +73,9 @@ def _remove_rest(root: Path, state: Path, cgroup_root: str) -> None:
     host.unmount_below(state)
     host.remove_tree(root / "kubelet" / "pods")
     cgroups.remove(cgroup_root)
+
+
+def _remove_state(root: Path, state: Path) -> None:
+    """Where the node's folder has too long a path for sockets: nobody who deletes that folder would find it."""
+    if not state.is_relative_to(root):
+        host.remove_tree(state)
