@@ -106,6 +106,10 @@ class RestClient:
     def close(self) -> None:
         self.http.close()
 
+    async def closed(self) -> None:
+        """Close, and wait until the server has been told so."""
+        await self.http.closed()
+
     async def get(
         self, kind: Kind, name: str, namespace: str = "", *, subresource: str = "", params: Mapping[str, str] = {}
     ) -> Obj:

@@ -95,5 +95,4 @@ async def until_ready(cluster: Path) -> None:
                     return
                 await asyncio.sleep(0.1)
     finally:
-        client.close()
-        await asyncio.sleep(0.1)
+        await client.closed()

@@ -102,8 +102,7 @@ def test_pods_of_two_nodes_reach_each_other_by_service_and_name(cluster):
         try:
             await scenario(client)
         finally:
-            client.close()
-            await asyncio.sleep(0.1)
+            await client.closed()
 
     asyncio.run(main())
 

@@ -102,8 +102,7 @@ def test_no_request_is_lost(tmp_path, mode):
         try:
             await scenario(client)
         finally:
-            client.close()
-            await asyncio.sleep(0.1)
+            await client.closed()
 
     up(folder, "--proxy-mode", mode)
     try:

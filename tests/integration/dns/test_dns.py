@@ -320,7 +320,7 @@ def test_the_service_follows_the_api_server(tmp_path):
             assert [each["ports"][0]["port"] for each in slices.items] == [again.port]
             assert data(await by_udp(again.port, question("kube-dns.kube-system.svc.cluster.local"))) == ["10.96.0.10"]
             await cancel(task)
-            client.close()
+            await client.closed()
             await cancel(api)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

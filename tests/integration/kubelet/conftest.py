@@ -105,9 +105,7 @@ class Cluster:
                 async with asyncio.timeout(60):
                     await scenario(client)
             finally:
-                client.close()
-                # The ends of TLS connections are said to the server before the loop goes.
-                await asyncio.sleep(0.1)
+                await client.closed()
 
         asyncio.run(main())
 

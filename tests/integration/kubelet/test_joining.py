@@ -56,9 +56,7 @@ def test_a_node_joins_and_its_certificates_are_renewed(control_plane, tmp_path):
             async with asyncio.timeout(60):
                 await _joined(client, clock)
         finally:
-            client.close()
-            # The ends of TLS connections are said to the server before the loop goes.
-            await asyncio.sleep(0.1)
+            await client.closed()
 
     async def _joined(client, clock):
         # Certificates of three seconds first: they have to be renewed at once.
@@ -84,7 +82,7 @@ def test_a_node_joins_and_its_certificates_are_renewed(control_plane, tmp_path):
         server = HttpClient("127.0.0.1", port, ssl_context=presented)
         reply = await server.request("GET", "/healthz")
         assert (reply.status, reply.body) == (200, b"ok")
-        server.close()
+        await server.closed()
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await HttpClient("127.0.0.1", port, ssl_context=client_context([_other()])).request("GET", "/healthz")
         assert b"client-certificate:" in (tmp_path / "kubeconfig").read_bytes()

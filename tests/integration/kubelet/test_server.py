@@ -47,8 +47,8 @@ class Server:
     async def tree(self, path):
         return orjson.loads(await self.text(path))
 
-    def close(self):
-        self._http.close()
+    async def closed(self):
+        await self._http.closed()
 
 
 async def until(look):
@@ -96,7 +96,7 @@ def test_what_a_kubelet_tells_and_whom(small_logs):
         await nobody_else(client, port)
         await logs_begin_anew(server, made)
         await client.delete(PODS, "told", "default")
-        server.close()
+        await server.closed()
 
     async def counted_as_told(server):
         """Beside what other tests have left on the node."""
@@ -124,7 +124,7 @@ def test_what_a_kubelet_tells_and_whom(small_logs):
     async def nobody_else(client, port):
         nobody = Server(port)
         assert await nobody.get("/pods") == (401, b"Unauthorized")
-        nobody.close()
+        await nobody.closed()
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader", "namespace": "default"}}
         await client.create(SERVICE_ACCOUNTS, account, "default")
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
@@ -146,7 +146,7 @@ def test_what_a_kubelet_tells_and_whom(small_logs):
 
         await until(allowed)
         assert (await reader.get("/stats/summary"))[0] == 403
-        reader.close()
+        await reader.closed()
 
     async def logs_begin_anew(server, made):
         meta = made["metadata"]

@@ -187,7 +187,7 @@ class Api:
             "async def main():\n"
             f"    client = RestClient(resolve(read(pathlib.Path({str(self.folder / 'admin.kubeconfig')!r}))))\n"
             f"    reply = await client.raw({method!r}, {path!r}, (('Content-Type', {content!r}),), sys.stdin.buffer.read())\n"
-            "    client.close()\n"
+            "    await client.closed()\n"
             "    sys.exit(0 if reply.status < 300 else reply.body.decode())\n"
             "asyncio.run(main())\n"
         )

@@ -55,7 +55,7 @@ def with_server(handshakes, talk):
             try:
                 return (await http.request("GET", "/", timeout=5)).body.decode()
             finally:
-                http.close()
+                await http.closed()
 
         try:
             await talk(ask)

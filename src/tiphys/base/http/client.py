@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
+from weakref import WeakSet
 
 from tiphys.base.http import wire
 from tiphys.base.http.client_connection import ClientConnection, ConnectionEnded
@@ -156,6 +157,7 @@ class HttpClient:
         self._idle: list[tuple[float, ClientConnection]] = []
         """With when they were given back; the one that was used last is the first to be used again."""
         self._sweep: asyncio.TimerHandle | None = None
+        self._made: WeakSet[ClientConnection] = WeakSet()
 
     async def request(
         self, method: str, path: str, headers: Headers = (), body: bytes = b"", *, timeout: float | None = None
@@ -210,6 +212,12 @@ class HttpClient:
         while self._idle:
             self._idle.pop()[1].close()
 
+    async def closed(self) -> None:
+        """Close, and wait until all connections have ended, which with TLS takes both sides: then the loop may end, too."""
+        self.close()
+        for connection in tuple(self._made):
+            await connection.ended.wait()
+
     async def _exchange(self, method: str, path: str, headers: Headers, body: bytes, *, whole: bool) -> ClientConnection:
         head = f"{method} {path} HTTP/1.1\r\n".encode() + self._common
         if headers:
@@ -250,5 +258,6 @@ class HttpClient:
             raise ConnectionError(f"connecting to {self._host}:{self._port} took too long") from None
         except (OSError, ssl.SSLError) as error:
             raise ConnectionError(f"cannot connect to {self._host}:{self._port}: {error}") from error
+        self._made.add(made)
         watch_over(transport.get_extra_info("socket"))
         return made, False

@@ -31,6 +31,8 @@ class ClientConnection(asyncio.Protocol):
         self._keep_alive = True
         self._raw = False
         self._lost = False
+        self.ended = asyncio.Event()
+        """Nothing goes over it any more, either way."""
         self._held = False
         self._broken: BaseException | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -135,6 +137,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._lost = True
+        self.ended.set()
         until_close = "content-length" not in self.headers and "transfer-encoding" not in self.headers
         if self._raw or (self._head_done and until_close and error is None):
             self._complete = True

@@ -248,22 +248,40 @@ def test_nobody_there():
 
 def test_connections_that_nobody_uses_any_more_are_closed():
     async def main() -> None:
-        server = Server(handler)
+        ports = set()
+
+        async def seen(request: Request) -> Answer:
+            ports.add(request.peer.port)
+            return await handler(request)
+
+        server = Server(seen)
         host, port = await server.listen("127.0.0.1", 0)
         client = HttpClient(host, port, idle_seconds=0.05)
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(5):
                     group.create_task(client.request("GET", "/p", timeout=5))
-            assert server.connections == 5
-            while True:
-                # Until the timer has come round; `run` gives up at some time.
+            assert len(ports) == 5
+            while server.connections:  # noqa: ASYNC110 - until the timer has come round; `run` gives up at some time
                 await asyncio.sleep(0.01)
-                if not server.connections:
-                    break
             assert (await client.request("GET", "/p", timeout=5)).status == 201
         finally:
             client.close()
             await server.shutdown(1)
 
     run(main())
+
+
+def test_whoever_closes_may_wait_until_all_has_ended():
+    async def talk(client: HttpClient, server: Server) -> None:
+        await client.request("GET", "/p")
+        async with await client.stream("GET", "/big") as incoming:
+            closing = asyncio.create_task(client.closed())  # noqa: TID251
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert not closing.done()
+            assert len(await incoming.read_all()) == 300 * 65536
+        await closing
+        assert (await client.request("GET", "/p")).status == 201
+
+    with_server(talk)
