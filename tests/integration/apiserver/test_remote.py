@@ -304,9 +304,12 @@ def test_port_forward_by_spdy_is_a_tunnel(tmp_path):
 
 def test_nobody_at_the_node(tmp_path):
     async def talk(cluster: Cluster) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        # Nobody listens there, and nobody else gets it meanwhile.
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            await refuse(cluster, held.getsockname()[1])
+
+    async def refuse(cluster: Cluster, port: int) -> None:
         await cluster.status("/api/v1/nodes/n", {"daemonEndpoints": {"kubeletEndpoint": {"Port": port}}})
         refused = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
         url = f"https://127.0.0.1:{port}/containerLogs/default/p/c?stream=All"

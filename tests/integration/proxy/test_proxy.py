@@ -29,6 +29,10 @@ pytestmark = [
 ]
 
 CLONE_NEWNET = 0x40000000
+PATIENCE = 30.0
+"""Seconds for what will come about, on a machine that may be busy with other things."""
+IN_VAIN = 1.0
+"""Seconds after which nobody answers, where nobody is to."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 ECHO = """
@@ -59,7 +63,7 @@ class Network:
     def make(self, name: str) -> None:
         self.holders[name] = subprocess.Popen(["unshare", "--net", "sleep", "600"])
         mine = os.readlink("/proc/self/ns/net")
-        until = time.monotonic() + 5
+        until = time.monotonic() + PATIENCE
         while os.readlink(f"/proc/{self.pid(name)}/ns/net") == mine:
             assert time.monotonic() < until
             time.sleep(0.005)
@@ -91,7 +95,9 @@ class Network:
         self.servers.append(server)
         assert server.stdout.readline() == b"up\n"
 
-    def ask(self, name: str, address: str, port: int, *, udp: bool = False, source_port: int = 0) -> str:
+    def ask(
+        self, name: str, address: str, port: int, *, udp: bool = False, source_port: int = 0, seconds: float = PATIENCE
+    ) -> str:
         """What the server at that address says, asked from the namespace `name`; or how it failed."""
         answers: list[str] = []
 
@@ -100,7 +106,7 @@ class Network:
                 assert _libc.setns(there.fileno(), CLONE_NEWNET) == 0
             kind = socket.SOCK_DGRAM if udp else socket.SOCK_STREAM
             with socket.socket(socket.AF_INET, kind) as asking:
-                asking.settimeout(1)
+                asking.settimeout(seconds)
                 if source_port:
                     asking.bind(("", source_port))
                 try:
@@ -116,6 +122,9 @@ class Network:
         thread.start()
         thread.join()
         return answers[0]
+
+    def is_silent(self, name: str, address: str, port: int) -> bool:
+        return self.ask(name, address, port, seconds=IN_VAIN) == "TimeoutError"
 
     def end(self) -> None:
         for each in [*self.servers, *self.holders.values()]:
@@ -200,7 +209,7 @@ class Api:
 
     def end(self) -> None:
         self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=60)
 
 
 RULES = {"nftables": "nft list ruleset", "iptables": "iptables-save"}
@@ -231,12 +240,12 @@ def proxy(network: Network, api: Api, mode: str, *more: str) -> Iterator[subproc
         yield process
     finally:
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
         print(said.decode())
 
 
 def eventually(check) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while not check():
         assert time.monotonic() < until
         time.sleep(0.05)
@@ -276,10 +285,10 @@ def test_services_reach_their_pods(network, api, served, mode):
         assert network.ask("one", "10.96.0.12", 80) == "ConnectionRefusedError"
         if mode == "nftables":
             assert network.ask("one", "10.96.0.10", 81) == "ConnectionRefusedError"
-            assert network.ask("one", "10.96.0.99", 80) == "TimeoutError"
+            assert network.is_silent("one", "10.96.0.99", 80)
         # externalTrafficPolicy Local: only endpoints of this node, and they see who asks.
         assert {network.ask("outside", "192.0.2.1", 30081) for _ in range(12)} == {"one 192.0.2.9"}
-        assert network.ask("outside", "192.0.2.1", 30082) == "TimeoutError"
+        assert network.is_silent("outside", "192.0.2.1", 30082)
         assert network.ask("node", "192.0.2.1", 30082).split()[0] == "two"
         assert network.ask("one", "203.0.113.5", 80).split()[0] == "two"
         assert network.ask("outside", "203.0.113.5", 80).split()[0] == "two"
@@ -294,13 +303,14 @@ def test_changes_arrive_and_flows_of_udp_move(network, api, mode):
     api.send("POST", SLICES, slice_of("moving", ("10.1.0.1", "node")))
     with proxy(network, api, mode):
 
-        def asked() -> str:
-            return network.ask("two", "10.96.0.20", 80, udp=True, source_port=4444).split()[0]
+        def asked(seconds: float = PATIENCE) -> str:
+            return network.ask("two", "10.96.0.20", 80, udp=True, source_port=4444, seconds=seconds).split()[0]
 
         assert asked() == "one"
         assert asked() == "one"
         api.send("PUT", f"{SLICES}/moving-1", slice_of("moving", ("10.1.0.2", "node")))
-        eventually(lambda: asked() == "two")
+        # What is sent while the rules change may get lost.
+        eventually(lambda: asked(IN_VAIN) == "two")
         assert network.ask("node", "10.96.0.20", 80).split()[0] == "two"
         api.send("PUT", f"{SLICES}/moving-1", slice_of("moving"))
         eventually(lambda: network.ask("node", "10.96.0.20", 80) == "ConnectionRefusedError")
@@ -328,9 +338,9 @@ def test_rules_that_somebody_throws_out_come_back(network, api, mode):
     # v1.36.4 pkg/util/iptables/monitor_test.go: firewall programs empty all tables
     with proxy(network, api, mode, "--iptables-sync-period", "1s"):
         network.run("node", "nft flush ruleset")
-        assert OURS[mode] not in network.run("node", RULES[mode])
         eventually(lambda: OURS[mode] in network.run("node", RULES[mode]))
         assert network.run("node", "curl -s http://127.0.0.1:10249/proxyMode") == mode
-        told = network.run("node", "curl -s http://127.0.0.1:10249/metrics")
-        assert 'kubeproxy_sync_full_proxy_rules_duration_seconds_count{ip_family="IPv4"} 2\n' in told
+        # The kernel has them a moment before the proxy knows that it has.
+        told = 'kubeproxy_sync_full_proxy_rules_duration_seconds_count{ip_family="IPv4"} 2\n'
+        eventually(lambda: told in network.run("node", "curl -s http://127.0.0.1:10249/metrics"))
         assert network.run("node", "curl -s -i http://127.0.0.1:10256/livez").startswith("HTTP/1.1 200")

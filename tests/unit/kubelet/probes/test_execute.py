@@ -13,9 +13,10 @@ from tiphys.kubelet.probes.execute import Asked, Executor
 ASKED = Asked({"name": "c", "ports": [{"name": "web", "containerPort": 1}]}, "c0", "127.0.0.1", {})
 
 
+@contextlib.asynccontextmanager
 async def serve(answer):
-    """An HTTP server that says `answer` to everybody; its port and the requests that came."""
-    requests = []
+    """An HTTP server that says `answer` to one who comes; its port and the request."""
+    requests, ended = [], asyncio.Event()
 
     async def handle(reader, writer):
         # Whoever only connects sends nothing.
@@ -24,17 +25,17 @@ async def serve(answer):
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
+        ended.set()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
-    return server, server.sockets[0].getsockname()[1], requests
+    async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1], requests
+        await ended.wait()
 
 
 def http(answer, **request):
     async def main():
-        server, port, requests = await serve(answer)
-        async with server:
+        async with serve(answer) as (port, requests):
             found = await Executor(None, "1.36").probe(ASKED, {"httpGet": {"port": port, "path": "/x?y", **request}})
-            await asyncio.sleep(0.01)  # both ends of the connection close
         return found, requests
 
     return asyncio.run(main())
@@ -67,26 +68,25 @@ def test_a_redirect_to_another_host_is_a_success():
     assert found.output.startswith("Probe terminated redirects")
 
 
+@contextlib.contextmanager
 def closed_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Nobody listens there, and nobody else gets it meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 def test_tcp():
     async def main(port):
         return await Executor(None, "1.36").probe(ASKED, {"tcpSocket": {"port": port}})
 
-    port = closed_port()
-    found = asyncio.run(main(port))
+    with closed_port() as port:
+        found = asyncio.run(main(port))
     assert (found.succeeded, found.output) == (False, f"dial tcp 127.0.0.1:{port}: connect: connection refused")
 
     async def open_one():
-        server, port, _ = await serve(b"")
-        async with server:
-            found = await main(port)
-            await asyncio.sleep(0.01)  # both ends of the connection close
-        return found
+        async with serve(b"") as (port, _):
+            return await main(port)
 
     assert asyncio.run(open_one()).succeeded
 
