@@ -1,6 +1,7 @@
 """What people do with kubectl, verb by verb, on the machine's kubectl."""
 
 import json
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -178,11 +179,11 @@ def test_set_and_rollout(kubectl, deployment):
 
 
 def test_wait(kubectl, deployment):
-    kubectl("wait", deployment, "--for=jsonpath={.spec.replicas}=2", "--timeout=5s")
+    kubectl("wait", deployment, "--for=jsonpath={.spec.replicas}=2", "--timeout=60s")
     assert "timed out" in kubectl.refused("wait", deployment, "--for=condition=Available", "--timeout=1s")
     condition = '{"status":{"conditions":[{"type":"Available","status":"True"}]}}'
     kubectl("patch", deployment, "--subresource=status", "--type=merge", "-p", condition)
-    kubectl("wait", deployment, "--for=condition=Available", "--timeout=5s")
+    kubectl("wait", deployment, "--for=condition=Available", "--timeout=60s")
 
 
 def test_explain(kubectl):
@@ -259,8 +260,9 @@ def test_cascades(kubectl, deployment, cascade):
 
 def test_watch(kubectl, configmap):
     command = [kubectl.program, "--kubeconfig", str(kubectl.cluster.kubeconfig), "-n", kubectl.namespace]
-    command += ["get", configmap, "-w", "--no-headers", "--output-watch-events", "--request-timeout=20s"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+    command += ["get", configmap, "-w", "--no-headers", "--output-watch-events", "--request-timeout=60s"]
+    environment = {**os.environ, "HOME": str(kubectl.cluster.home)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as watching:
         assert watching.stdout is not None
         seen = [watching.stdout.readline().split()]
         kubectl("label", configmap, "seen=yes")
@@ -276,7 +278,7 @@ def test_delete_waits_for_finalizers(kubectl, configmap):
     assert "timed out" in kubectl.refused("delete", configmap, "--timeout=1s")
     assert kubectl.json("get", configmap)["metadata"]["deletionTimestamp"]
     kubectl("patch", configmap, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while kubectl.run("get", configmap).returncode == 0:
         assert time.monotonic() < until
 

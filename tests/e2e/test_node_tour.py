@@ -87,7 +87,8 @@ def eventually(holds):
 
 def start(kubectl, *arguments, **streams):
     command = [kubectl.program, "--kubeconfig", str(kubectl.cluster.kubeconfig), "--namespace", "default", *arguments]
-    return subprocess.Popen(command, text=True, **streams)
+    environment = {**os.environ, "HOME": str(kubectl.cluster.home)}
+    return subprocess.Popen(command, text=True, env=environment, **streams)
 
 
 def test_run_and_get(kubectl, tour):
@@ -108,11 +109,10 @@ def test_exec_passes_input_output_and_the_exit_code(kubectl, tour):
 
 def test_exec_on_a_terminal(kubectl, tour):
     ours, theirs = pty.openpty()
-    # The size of this one is what the other end sees.
+    # The size of this one is what the other end sees, a moment after it has begun.
     subprocess.run(["stty", "rows", "33", "cols", "99"], stdin=theirs, check=True)
-    with start(
-        kubectl, "exec", "-it", tour, "--", "sh", "-c", "sleep 1; stty size; tty", stdin=theirs, stdout=theirs
-    ) as running:
+    look = 'until [ "$(stty size)" = "33 99" ]; do sleep 0.1; done; stty size; tty'
+    with start(kubectl, "exec", "-it", tour, "--", "sh", "-c", look, stdin=theirs, stdout=theirs) as running:
         os.close(theirs)
         told = b""
         while select.select([ours], [], [], 30)[0]:
@@ -134,17 +134,21 @@ def test_attach_and_logs(kubectl, tour):
         attached.stdin.flush()
         assert attached.stdout.readline() == "got one\n"
         attached.kill()
-    assert kubectl("logs", tour, "--tail=1") == "got two\n"
+    eventually(lambda: kubectl("logs", tour, "--tail=1") == "got two\n")
     assert re.match(r"\d{4}-\d\d-\d\dT[0-9:.]+Z begun\n", kubectl("logs", tour, "--timestamps"))
     assert kubectl("logs", tour, "--limit-bytes=5") == "begun"
     assert "begun" in kubectl("logs", tour, "--since=10m")
 
 
 def test_logs_are_followed_to_the_end(kubectl, tour):
-    counting = "sleep 2; for n in 1 2 3; do echo $n; sleep 0.2; done"
+    counting = "echo 1; until [ -e /tmp/go ]; do sleep 0.1; done; for n in 2 3; do echo $n; sleep 0.2; done"
     kubectl("run", "counting", f"--image={IMAGE}", "--restart=Never", "--", "sh", "-c", counting)
     kubectl("wait", "--for=condition=Ready", "pod/counting", WAIT)
-    assert kubectl("logs", "--follow", "counting") == "1\n2\n3\n"
+    with start(kubectl, "logs", "--follow", "counting", stdout=subprocess.PIPE) as following:
+        assert following.stdout.readline() == "1\n"
+        kubectl("exec", "counting", "--", "touch", "/tmp/go")
+        assert following.stdout.read() == "2\n3\n"
+        assert following.wait(30) == 0
     kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/counting", WAIT)
 
 
@@ -182,7 +186,7 @@ def test_debugging_with_another_container(kubectl, tour):
 
 
 def test_top(kubectl, tour):
-    eventually(lambda: tour in kubectl.run("top", "pod").stdout)
+    eventually(lambda: tour in kubectl.run("top", "pod").stdout and kubectl.run("top", "node").returncode == 0)
     lines = kubectl("top", "pod", tour, "--containers", "--no-headers").splitlines()
     assert [tour, tour] in [line.split()[:2] for line in lines]
     name, cpu, _, memory, _ = kubectl("top", "node", "--no-headers").split()
@@ -191,10 +195,10 @@ def test_top(kubectl, tour):
 
 
 def test_describe_tells_what_happened(kubectl, tour):
-    told = kubectl("describe", "pod", tour)
     for reason in ("Scheduled", "Pulled", "Created", "Started"):
-        assert re.search(rf"Normal +{reason} ", told), told
-    assert "containerd://" in told
+        # It is told a moment after it has happened.
+        eventually(lambda reason=reason: re.search(rf"Normal +{reason} ", kubectl("describe", "pod", tour)))
+    assert "containerd://" in kubectl("describe", "pod", tour)
     assert "KubeletReady" in kubectl("describe", "node")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import socket
 import zlib
@@ -366,9 +367,9 @@ def test_kubectl(tmp_path):
     async def talk(cluster: Cluster) -> None:
         async def kubectl(*words: str) -> tuple[int | None, str, str]:
             config = str(cluster.folder / "kubeconfig")
-            child = await asyncio.create_subprocess_exec(
-                "kubectl", "--kubeconfig", config, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-            )
+            environment = {**os.environ, "HOME": str(tmp_path)}
+            streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
+            child = await asyncio.create_subprocess_exec("kubectl", "--kubeconfig", config, *words, env=environment, **streams)
             out, err = await child.communicate()
             return child.returncode, out.decode(), err.decode()
 

@@ -8,7 +8,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -316,10 +315,8 @@ def test_the_api_server_alone(data, home, tmp_path):
         answer = fetch(server, data, "/.well-known/openid-configuration")
         assert answer["issuer"] == "https://one.example.com"
         assert fetch(server, data, "/api/v1/namespaces")["kind"] == "NamespaceList"
-        began = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
-        assert time.monotonic() - began < 10
+        assert process.wait(60) == 0
 
 
 def fetch(server: str, data: Path, path: str) -> dict:

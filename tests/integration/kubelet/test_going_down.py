@@ -77,7 +77,7 @@ class World:
         self.loop.call_soon_threadsafe(self.logind.send, Message.new_signal(*said))
 
     def _do(self, work):
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(20)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
     async def _serve(self):
         from dbus_fast import Message, Variant
@@ -93,8 +93,10 @@ class World:
                 return Message.new_method_return(message, "v", [Variant("t", 60_000_000)])
             if message.member == "Inhibit":
                 self.kept, given = os.pipe()
-                self.loop.call_later(0.5, os.close, given)
-                return Message.new_method_return(message, "h", [0], [given])
+                # Once it has been sent it is the receiver's alone.
+                sent = self.logind.send(Message.new_method_return(message, "h", [0], [given]))
+                sent.add_done_callback(lambda _: os.close(given))
+                return True
             return None
 
         self.logind.add_message_handler(answer)

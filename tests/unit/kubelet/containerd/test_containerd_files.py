@@ -44,7 +44,7 @@ def test_pause_sleeps_until_it_is_told_to_end(tmp_path, number):
             pass
         running.send_signal(signal.SIGCHLD)
         running.send_signal(number)
-        assert running.wait(5) == 0
+        assert running.wait(60) == 0
 
 
 def _state(pid):

@@ -43,8 +43,9 @@ class Service:
                 kept, given = os.pipe()
                 self.locks.append(kept)
                 reply = Message.new_method_return(message, "h", [0], [given])
-                asyncio.get_running_loop().call_later(0.5, os.close, given)
-                return reply
+                # Once it has been sent it is the receiver's alone.
+                self.bus.send(reply).add_done_callback(lambda _: os.close(given))
+                return True
             if message.member == "KillUnit":
                 self.delay = 30_000_000
                 return Message.new_method_return(message)
@@ -76,7 +77,7 @@ def address(tmp_path):
 
 def play(address, scene):
     async def main():
-        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
             service = Service()
             service.group = group
             await service.serve(address)
