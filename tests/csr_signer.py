@@ -1,7 +1,7 @@
 """Somebody who approves and signs every CertificateSigningRequest: with certificates as short-lived as a test wants them."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Container
 from datetime import UTC, datetime
 
 from cryptography import x509
@@ -34,8 +34,12 @@ def signed(authority: Pair, request: bytes, begins: float, ends: float) -> bytes
     return made.public_bytes(serialization.Encoding.PEM)
 
 
-async def sign_all(client: Client, authority: Pair, now: float, seconds: float, *, deny: Iterable[str] = ()) -> list[Obj]:
-    """Each request that nobody has answered yet; of a signer in `deny` they are denied. The ones that were answered."""
+async def sign_all(
+    client: Client, authority: Pair, now: float, seconds: float, *, due: Container[str] = (), deny: Container[str] = ()
+) -> list[Obj]:
+    """Each request that nobody has answered yet. The ones that were answered.
+
+    Of a signer in `deny` they are denied; of one in `due`, the certificate has a minute left, of twenty: it is to be renewed."""
     done = []
     for found in (await client.list(CERTIFICATE_SIGNING_REQUESTS)).items:
         if (found.get("status") or {}).get("conditions"):
@@ -45,7 +49,8 @@ async def sign_all(client: Client, authority: Pair, now: float, seconds: float, 
         answered = {**found, "status": {"conditions": [condition]}}
         answered = await client.update(CERTIFICATE_SIGNING_REQUESTS, answered, subresource="approval")
         if verdict == "Approved":
-            certificate = signed(authority, b64decode(found["spec"]["request"]), now, now + seconds)
+            begins, ends = (now - 1140, now + 60) if found["spec"]["signerName"] in due else (now, now + seconds)
+            certificate = signed(authority, b64decode(found["spec"]["request"]), begins, ends)
             status = {**answered["status"], "certificate": b64encode(certificate).decode()}
             answered = await client.update(CERTIFICATE_SIGNING_REQUESTS, {**answered, "status": status}, subresource="status")
         assert answered["metadata"]["name"] == name

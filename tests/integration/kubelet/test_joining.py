@@ -20,10 +20,12 @@ from tiphys.client import kubeconfig
 from tiphys.client.kubeconfig import Access
 from tiphys.client.rest import RestClient
 from tiphys.kubelet.certificates.files import Store
+from tiphys.kubelet.certificates.wish import CLIENT_SIGNER, SERVING_SIGNER
 
 pytestmark = pytest.mark.slow  # certificates are signed and renewed in real time
 
 COMMAND = [sys.executable, "-m", "tiphys.cmd.main"]
+SIGNERS = {CLIENT_SIGNER, SERVING_SIGNER}
 CONFIG = {
     "apiVersion": "kubelet.config.k8s.io/v1beta1",
     "kind": "KubeletConfiguration",
@@ -59,25 +61,25 @@ def test_a_node_joins_and_its_certificates_are_renewed(control_plane, tmp_path):
             await client.closed()
 
     async def _joined(client, clock):
-        # Certificates of three seconds first: they have to be renewed at once.
-        signed, life = [], 3.0
+        # The first of each have to be renewed at once.
+        signed = []
         certificates = tmp_path / "root" / "pki"
         while len(signed) < 4:
-            new = await sign_all(client, authority, clock.now(), life)
-            signed += [each["spec"]["signerName"].rpartition("/")[2] for each in new]
-            life = 3.0 if len(signed) < 2 else 3600.0
+            new = await sign_all(client, authority, clock.now(), 3600.0, due=SIGNERS - set(signed))
+            signed += [each["spec"]["signerName"] for each in new]
             await asyncio.sleep(0.05)
-        assert signed[0] == "kube-apiserver-client-kubelet"
-        assert sorted(signed) == ["kube-apiserver-client-kubelet"] * 2 + ["kubelet-serving"] * 2
+        assert signed[0] == CLIENT_SIGNER
+        assert sorted(signed) == [CLIENT_SIGNER] * 2 + [SERVING_SIGNER] * 2
         kept = [Store(certificates, f"kubelet-{side}") for side in ("client", "server")]
         while not all(_lasts(each, clock) for each in kept):  # noqa: ASYNC110 - files tell no events
             await asyncio.sleep(0.05)
-        # What it is now is known by its new certificate alone: the first has ended.
-        node = await client.get(NODES, "joined")
+        node = await _registered(client)
         assert (node["status"]["capacity"]["pods"], node["spec"]["taints"][0]["key"]) == ("18", "new")
         beat = next(each for each in node["status"]["conditions"] if each["type"] == "Ready")
         assert (beat["status"], beat["reason"]) == ("False", "KubeletNotReady")
         port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+        shown = await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
+        assert tls_requests.said_by(shown.encode()).ends > clock.now() + 60
         presented = client_context([authority.certificate], admin.pair)
         server = HttpClient("127.0.0.1", port, ssl_context=presented)
         reply = await server.request("GET", "/healthz")
@@ -94,6 +96,14 @@ def test_a_node_joins_and_its_certificates_are_renewed(control_plane, tmp_path):
     bootstrap.unlink()
     with _kubelet(flags, tmp_path / "log") as kubelet:
         assert kubelet.stdout.readline().startswith("Node joined works for")
+
+
+async def _registered(client):
+    while True:
+        for node in (await client.list(NODES)).items:
+            if node["metadata"]["name"] == "joined" and (node.get("status") or {}).get("conditions"):
+                return node
+        await asyncio.sleep(0.05)
 
 
 @contextmanager
