@@ -39,7 +39,7 @@ async def sign_all(
 ) -> list[Obj]:
     """Each request that nobody has answered yet. The ones that were answered.
 
-    Of a signer in `deny` they are denied; of one in `due`, the certificate has a minute left, of twenty: it is to be renewed."""
+    Of a signer in `deny` they are denied; of one in `due`, the certificate has a minute left, of twenty: to be renewed."""
     done = []
     for found in (await client.list(CERTIFICATE_SIGNING_REQUESTS)).items:
         if (found.get("status") or {}).get("conditions"):
