@@ -81,7 +81,10 @@ def world():
         outside.run("ip route add default via 10.9.0.1")
         for each in (a, b, outside):
             each.serve()
-        yield Node(spaces)
+        made = Node(spaces)
+        # A node has its table before its first pod: the kernel knows no connections that are older than its rules.
+        made.apply()
+        yield made
 
 
 @pytest.fixture
