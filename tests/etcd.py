@@ -43,7 +43,7 @@ class Etcd:
         )
 
     def wait(self) -> None:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         answered = False
         while not answered:
             answered = self.answers()
@@ -68,7 +68,7 @@ class Etcd:
                 request_serializer=method.request.SerializeToString,
                 response_deserializer=method.response.FromString,
             )
-            return ask(method.request(**request), timeout=5)
+            return ask(method.request(**request), timeout=30)
 
     def put(self, key: str, value: bytes) -> int:
         put = protos()["RequestOp"](request_put={"key": key.encode(), "value": value})

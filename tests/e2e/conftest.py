@@ -19,7 +19,7 @@ MANIFESTS = Path(__file__).parent / "manifests"
 TOKENS = 'admin-token,admin,1,"system:masters"\ntourist-token,tourist,2\n'
 
 
-def run_tiphys(*arguments: str | Path, home: Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def run_tiphys(*arguments: str | Path, home: Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tiphys.cmd.main", *map(str, arguments)]
     environment = {**os.environ, "HOME": str(home)}
     environment.pop("KUBECONFIG", None)
@@ -83,7 +83,7 @@ class Kubectl:
     namespace: str = ""
 
     def run(
-        self, *arguments: str | Path, stdin: str = "", editor: str = "", timeout: float = 60
+        self, *arguments: str | Path, stdin: str = "", editor: str = "", timeout: float = 120
     ) -> subprocess.CompletedProcess[str]:
         command = [self.program, "--kubeconfig", str(self.cluster.kubeconfig)]
         if self.namespace:
@@ -146,7 +146,7 @@ def admin(cluster: Cluster):
         headers = {"Authorization": f"Bearer {cluster.token}", "Content-Type": content_type}
         body = json.dumps(tree).encode() if tree is not None else None
         request = urllib.request.Request(cluster.server + path, data=body, headers=headers, method=method)
-        with urllib.request.urlopen(request, context=context, timeout=30) as answer:
+        with urllib.request.urlopen(request, context=context, timeout=60) as answer:
             return json.loads(answer.read())
 
     return send
@@ -163,7 +163,7 @@ def kubectl(cluster: Cluster, namespace: str) -> Kubectl:
 def tiphys(tmp_path: Path):
     """`tiphys("status", "--data-dir", d)`: the real program, with a home of its own."""
 
-    def run(*arguments: str | Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str | Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         return run_tiphys(*arguments, home=tmp_path, timeout=timeout)
 
     return run

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.kubectl, pytest.mark.root, pytest.mark.slow]  # contai
 IMAGE = "docker.io/library/busybox:tour"
 SERVE = """echo begun; mkdir -p /www; echo hello > /www/index.html; httpd -p 8080 -h /www
 while read line; do echo got $line; done; sleep 86400"""
-WAIT = "--timeout=60s"
+WAIT = "--timeout=110s"
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def again(kubectl):
 
 def eventually(holds):
     """Asks until it does: what is waited for has no watch."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.1)

@@ -64,11 +64,11 @@ class Server:
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         self.process.send_signal(number)
-        self.process.wait(20)
+        self.process.wait(60)
         self._reader.join()
 
     def wait_until_ready(self) -> None:
-        patience = time.monotonic() + 30
+        patience = time.monotonic() + 60
         while True:
             try:
                 with self.send("GET", "/readyz"):
@@ -84,7 +84,7 @@ class Server:
             headers={"Authorization": "Bearer t", "Content-Type": "application/json"},
             method=method,
         )
-        return urllib.request.urlopen(request, context=self.context, timeout=10)
+        return urllib.request.urlopen(request, context=self.context, timeout=30)
 
     def json(self, method: str, path: str, tree: dict | None = None) -> dict:
         with self.send(method, path, tree) as answer:

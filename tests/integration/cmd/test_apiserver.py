@@ -69,14 +69,14 @@ def apiserver(pki: Path, etcd: str, *more: str) -> Iterator[int]:
         assert serving.startswith("Serving on https://127.0.0.1:"), serving
         yield int(serving.rpartition(":")[2])
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
 
 
 def ask(pki: Path, port: int, who: str, path: str, method: str = "GET", tree: dict | None = None, **headers: str):
     context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
     if who:
         context.load_cert_chain(pki / f"{who}.crt", pki / f"{who}.key")
-    connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=20)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=60)
     body = json.dumps(tree) if tree is not None else None
     connection.request(method, path, body, {"Content-Type": "application/json", **headers})
     answer = connection.getresponse()

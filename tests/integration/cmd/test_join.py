@@ -86,7 +86,7 @@ def test_from_a_token_to_a_node_that_is_ready(machine, tmp_path):
 async def until_ready(cluster: Path) -> None:
     client = RestClient(kubeconfig.resolve(kubeconfig.read(cluster / "admin.kubeconfig")))
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while True:
                 found = await client.get(NODES, "joined")
                 conditions = {each["type"]: each["status"] for each in found["status"]["conditions"]}

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -32,14 +33,24 @@ pytestmark = [
 def kernel():
     """All that clusters could leave behind in the kernel of this machine."""
     listed = [run("ip", "-o", "link"), run("ip", "-o", "address"), run("ip", "route"), run("nft", "list", "tables")]
-    return "\n".join([*listed, Path("/proc/mounts").read_text(), *map(str, Path("/sys/fs/cgroup").glob("*/tiphys-*"))])
+    folders = [*Path("/sys/fs/cgroup").glob("*/tiphys-*"), *Path("/run").glob("tiphys-*")]
+    return "\n".join([*listed, Path("/proc/mounts").read_text(), *map(str, folders)])
 
 
 def names(folder):
-    """By which this cluster is known there: other ones may come and go meanwhile."""
+    """By which this cluster is known there, and no other one."""
+    return [*(f"{mark_of(each):08x}" for each in (folder, folder / "node-1", folder / "node-2")), str(folder)]
+
+
+def addresses(folder):
+    """Which another one may be given as soon as this one has ended."""
     number = json.loads((folder / "network.json").read_text())["number"]
-    marks = [f"{mark_of(each):08x}" for each in (folder, folder / "node-1", folder / "node-2")]
-    return [*marks, f"10.239.{number}.", f"10.{number}.", str(folder)]
+    return [f"10.239.{number}.", f"10.{number}."]
+
+
+def there(sought):
+    listed = kernel()
+    return [each for each in sought if each in listed]
 
 
 @pytest.fixture
@@ -47,13 +58,19 @@ def cluster(tmp_path):
     """Of two nodes that have an image; ended without a word, and cleaned up."""
     folder = tmp_path / "c"
     up(folder)
-    assert any(each in kernel() for each in names(folder))
+    assert there(names(folder))
+    assert there(addresses(folder))
     yield folder
     status = json.loads(run(*TIPHYS, "status", "-o", "json", "--data-dir", folder))
     assert [each["address"] for each in status["components"] if each["name"].startswith("node ")]
     os.kill(status["components"][0]["pid"], signal.SIGKILL)
     run(*TIPHYS, "down", "--data-dir", folder)
-    assert [each for each in names(folder) if each in kernel()] == []
+    assert there(names(folder)) == []
+    until = time.monotonic() + 200
+    while there(addresses(folder)):
+        # Another cluster of these tests ends, too.
+        assert time.monotonic() < until
+        time.sleep(0.5)
     assert [each for each in (1, 2) if inhabitant(folder / f"node-{each}") is not None] == []
 
 
@@ -64,7 +81,7 @@ def pod(name, node, command, **labels):
 
 
 async def until(client, name, holds):
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while True:
             found = await client.get(PODS, name, "default")
             if holds(found["status"]):
@@ -74,7 +91,7 @@ async def until(client, name, holds):
 
 async def _account(client):
     """Pods need it; the controllers make it a moment after the cluster is ready."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while True:
             try:
                 return await client.get(SERVICE_ACCOUNTS, "default", "default")
@@ -108,5 +125,5 @@ def test_pods_of_two_nodes_reach_each_other_by_service_and_name(cluster):
 
 
 def _heard(address):
-    with socket.create_connection((address, 80), 5) as asking:
+    with socket.create_connection((address, 80), 60) as asking:
         return asking.recv(100)

@@ -23,7 +23,7 @@ def run(*arguments: str | Path, home: Path, prefix: tuple[str, ...] = ()) -> sub
     command = [*prefix, sys.executable, "-m", "tiphys.cmd.main", *map(str, arguments)]
     environment = {**os.environ, "HOME": str(home)}
     environment.pop("KUBECONFIG", None)
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
 
 
 @pytest.fixture
@@ -278,7 +278,7 @@ def in_foreground(data: Path, home: Path) -> Iterator[subprocess.Popen[str]]:
 def test_signals_end_it(data, home, number):
     with in_foreground(data, home) as process:
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
         assert process.returncode == 0
         assert out.endswith("Stopped.\n")
         assert err == ""

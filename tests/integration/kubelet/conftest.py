@@ -17,7 +17,7 @@ from tiphys.base.tasks import first_done
 from tiphys.client import kubeconfig
 from tiphys.client.rest import RestClient
 from tiphys.cmd.data_directory import Unusable
-from tiphys.cmd.node_home import NodeHome, clean_node
+from tiphys.cmd.node_home import NodeHome, clean_node, mark_of
 from tiphys.cmd.node_part import NodeProcess, NodeWish
 from tiphys.kubelet.containerd.archive import archive
 
@@ -49,6 +49,9 @@ class Cluster:
         self.folder = folder
         self.access = kubeconfig.resolve(kubeconfig.read(folder / "admin.kubeconfig"))
         self.home = NodeHome(folder / "node")
+        # Those of a run that goes on beside this one differ by chance, and those of the processes of one run for certain.
+        worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+        self.pods = f"10.238.{(mark_of(folder.parent.parent) + worker) % 256}.0/24"
 
     @contextmanager
     def node(self, *arguments):
@@ -58,7 +61,7 @@ class Cluster:
             self.folder / "node",
             self.access.server,
             authority,
-            pod_ranges=(f"10.238.{self.home.mark % 256}.0/24",),
+            pod_ranges=(self.pods,),
             verbosity=1,
             with_proxy=False,
             arguments=("--port", "0", *arguments),
@@ -82,9 +85,10 @@ class Cluster:
 
         thread = threading.Thread(target=run)
         thread.start()
-        works.wait(30)
+        in_time = works.wait(120)
         try:
             assert not failures, failures
+            assert in_time, "the node does not come up"
             yield
         finally:
             if not loop.is_closed():
@@ -102,7 +106,7 @@ class Cluster:
         async def main():
             client = RestClient(self.access)
             try:
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(120):
                     await scenario(client)
             finally:
                 await client.closed()

@@ -55,7 +55,7 @@ def test_a_node_joins_and_its_certificates_are_renewed(control_plane, tmp_path):
     async def scenario():
         client, clock = RestClient(admin), RealClock()
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 await _joined(client, clock)
         finally:
             await client.closed()
