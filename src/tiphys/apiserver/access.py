@@ -3,17 +3,16 @@
 from tiphys.api.rbac import KINDS as RBAC_KINDS
 from tiphys.apiserver.authn.user import User
 from tiphys.apiserver.authz.attributes import Attributes, Authorizer
-from tiphys.apiserver.authz.denial import denial
+from tiphys.apiserver.authz.denial import CannotDecide, denial
 from tiphys.apiserver.authz.node_graph import NodeGraph
 from tiphys.apiserver.authz.rbac import RbacAuthorizer
 from tiphys.apiserver.following import follow
 from tiphys.apiserver.request import RequestInfo
-from tiphys.machinery import errors
 from tiphys.store.interface import Store, Subscription
 
 
 class Access:
-    """Raises a refusal in upstream's words unless some authorizer allows the request."""
+    """Raises a refusal in upstream's words, or CannotDecide, unless some authorizer allows the request."""
 
     __slots__ = ("_chain",)
 
@@ -26,7 +25,7 @@ class Access:
         decision = await self._chain.authorize(asked)
         if not decision.allowed:
             if decision.problem:
-                raise errors.internal(decision.problem)
+                raise CannotDecide(decision.problem)
             raise denial(asked, decision.reason)
         return decision.reason
 

@@ -7,16 +7,18 @@ before the server says that it is ready.
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tiphys.api.apiregistration.apiservices import API_SERVICES
 from tiphys.apiserver.bootstrap import api_services, cluster, flow_control, rbac_policy, reconcile
+from tiphys.apiserver.bootstrap.api_services import AUTOMANAGED
 from tiphys.apiserver.bootstrap.reconcile import Change
 from tiphys.apiserver.call import Backend
 from tiphys.apiserver.catalogue import Served
 from tiphys.apiserver.rest import writing
-from tiphys.machinery import times
+from tiphys.machinery import meta, times
 from tiphys.machinery.patch.managed import track_update
 from tiphys.machinery.record import Record, encode
 from tiphys.machinery.tree import Obj
-from tiphys.store.interface import Mismatch, Op, Put
+from tiphys.store.interface import Delete, Mismatch, Op, Put
 
 MANAGER = "kube-apiserver"
 
@@ -83,17 +85,27 @@ async def _operations(backend: Backend, given: Given, now: float) -> AsyncIterat
     for decide, objects in _expected(backend, given, now):
         for expected in objects:
             served = _served(backend, expected)
+            if served is None:
+                continue
             name = served.name_in_store(expected["metadata"].get("namespace", ""), expected["metadata"]["name"])
             existing = await backend.store.get(served.kind.prefix, name)
             change = decide(expected, existing.tree() if existing is not None else None)
             if change is not None:
                 yield _put(backend, served, name, change, existing, now)
+    for group, version in backend.catalogue.versions_off():
+        # Made when it had still been on.
+        name = f"{version}.{group}"
+        existing = await backend.store.get(API_SERVICES.prefix, name)
+        if existing is not None and AUTOMANAGED in meta.labels(existing.tree()):
+            yield Delete(API_SERVICES.prefix, name, existing.revision)
 
 
-def _served(backend: Backend, obj: Obj) -> Served:
+def _served(backend: Backend, obj: Obj) -> Served | None:
+    """None for what is turned off."""
     group, _, version = obj["apiVersion"].rpartition("/")
     served = backend.catalogue.by_gvk(group, version, obj["kind"])
-    assert served is not None, f"a bootstrap object of a kind that is not served: {obj['apiVersion']} {obj['kind']}"
+    off = backend.catalogue.is_off(group, version, obj["kind"])
+    assert served is not None or off, f"a bootstrap object of a kind that is not served: {obj['apiVersion']} {obj['kind']}"
     return served
 
 

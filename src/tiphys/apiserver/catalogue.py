@@ -86,15 +86,20 @@ class Served:
 
 
 class Catalogue:
-    def __init__(self, schemas: Schemas, kinds: Iterable[Kind]) -> None:
+    def __init__(self, schemas: Schemas, kinds: Iterable[Kind], serves: Callable[[Kind], bool] = lambda _: True) -> None:
+        """`serves`: whether a built-in kind is turned on."""
         self.schemas = schemas
         self._by_url: dict[tuple[str, str, str], Served] = {}
         self._by_gvk: dict[tuple[str, str, str], Served] = {}
         self._groups: set[str] = set()
         self.generation = 0
         """Raised by every change: what is derived from the catalogue (discovery, OpenAPI) is rebuilt when it differs."""
+        self._off: set[tuple[str, str, str]] = set()
         for kind in kinds:
-            self.add(Served(kind, schemas.node(kind.schema)))
+            if serves(kind):
+                self.add(Served(kind, schemas.node(kind.schema)))
+            else:
+                self._off.add(kind.gvk)
 
     def add(self, served: Served) -> None:
         kind = served.kind
@@ -110,6 +115,14 @@ class Catalogue:
         self.generation += 1
         if retired is not None:
             retired.retire()
+
+    def is_off(self, group: str, version: str, kind: str) -> bool:
+        """Whether a built-in kind is there, and turned off."""
+        return (group, version, kind) in self._off
+
+    def versions_off(self) -> set[tuple[str, str]]:
+        """Groups and versions of which all that is built in is turned off."""
+        return {(group, version) for group, version, _ in self._off} - {each[:2] for each in self._by_gvk}
 
     def at(self, group: str, version: str, plural: str) -> Served | None:
         return self._by_url.get((group, version, plural))

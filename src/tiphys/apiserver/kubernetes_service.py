@@ -4,6 +4,7 @@ import ipaddress
 
 from tiphys.api.core import KINDS as CORE
 from tiphys.api.discovery import KINDS as DISCOVERY
+from tiphys.api.kind import Kind
 from tiphys.apiserver.authn.user import MASTERS, User
 from tiphys.apiserver.call import Backend, Call
 from tiphys.apiserver.request import RequestInfo
@@ -23,7 +24,9 @@ async def ensure(backend: Backend, cidr: str, address: str, port: int) -> None:
         # On a machine without any network there is no address that an endpoint may have.
         objects += [_endpoints(address, port), _slice(address, port)]
     for obj in objects:
-        await _ensure_one(_call(backend, obj), obj)
+        kind = next(each for each in (*CORE, *DISCOVERY) if each.kind == obj["kind"])
+        if not backend.catalogue.is_off(*kind.gvk):
+            await _ensure_one(_call(backend, kind, obj), obj)
 
 
 async def _ensure_one(call: Call, obj: Obj) -> None:
@@ -38,8 +41,7 @@ async def _ensure_one(call: Call, obj: Obj) -> None:
         await _replace(call, obj)
 
 
-def _call(backend: Backend, obj: Obj) -> Call:
-    kind = next(each for each in (*CORE, *DISCOVERY) if each.kind == obj["kind"])
+def _call(backend: Backend, kind: Kind, obj: Obj) -> Call:
     info = RequestInfo("create", "", True, kind.group, kind.version, NAMESPACE, kind.plural, "", NAME)
     request = Request("POST", "", "", {"user-agent": "kube-apiserver"})
     served = backend.catalogue.of(kind)

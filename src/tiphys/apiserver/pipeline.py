@@ -11,6 +11,7 @@ from typing import Protocol
 from tiphys.apiserver import compression, routes
 from tiphys.apiserver.audit.event import Entry
 from tiphys.apiserver.authn.user import User
+from tiphys.apiserver.authz.denial import CannotDecide
 from tiphys.apiserver.call import Backend, Call
 from tiphys.apiserver.flow_control import is_long_running
 from tiphys.apiserver.pod_requests import PodRequest
@@ -117,6 +118,8 @@ class Pipeline:
                 # Names from the request stand in the text; nobody shall take it for a page.
                 problem.headers["X-Content-Type-Options"] = "nosniff"
             answer = answers.error(problem, request.headers.get("accept", ""))
+        except CannotDecide as problem:
+            answer = answers.page(500, problem.page(request.path + (f"?{request.query}" if request.query else "")))
         except Unavailable as problem:
             answer = answers.error(errors.service_unavailable(str(problem)))
         except Exception as bug:  # noqa: BLE001 - the one place of the server where our own bugs are contained

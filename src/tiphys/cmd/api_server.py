@@ -29,6 +29,7 @@ from tiphys.apiserver.bootstrapping import Given
 from tiphys.apiserver.call import Backend
 from tiphys.apiserver.catalogue import Catalogue
 from tiphys.apiserver.definitions import definitions
+from tiphys.apiserver.enablement import Enablement
 from tiphys.apiserver.encryption.configuration import NO_ENCRYPTION, Encryption
 from tiphys.apiserver.encryption.refreshing import keep_refreshing
 from tiphys.apiserver.event_expiry import TTL
@@ -47,6 +48,7 @@ from tiphys.base.tls import Pair
 from tiphys.client.kubeconfig import BadConfig
 from tiphys.cmd import authentication, authorization
 from tiphys.cmd.authentication import Handshakes, Trusted
+from tiphys.cmd.authorization import Step
 from tiphys.cmd.data_directory import Unusable
 from tiphys.cmd.process import cannot_listen
 from tiphys.cmd.stores import StoreSettings, open_store
@@ -69,12 +71,13 @@ class ApiServerSettings:
     """Where it listens besides, on the same port."""
     advertise: str = ""
     """The address that clients inside the cluster use; found out if empty."""
-    modes: tuple[str, ...] = ("Node", "RBAC")
+    authorizers: tuple[Step, ...] = (Step("Node"), Step("RBAC"))
+    authorization_file: Path | None = None
+    """Where these come from, if from a file that may change."""
     policies: tuple[Policy, ...] = ()
     """Of the mode ABAC."""
     node_metrics: bool = False
     """Serve metrics.k8s.io by asking the kubelets, as an extension would."""
-    authorization_webhook: authorization.Webhook | None = None
     serving_files: tuple[Path, Path] | None = None
     """Where the serving certificate and its key come from: a new pair there is shown from then on."""
     node_ports: tuple[int, int] = NODE_PORTS
@@ -86,6 +89,7 @@ class ApiServerSettings:
     shutdown_grace: float = 10.0
     event_ttl: float = TTL
     seats: int = SEATS
+    enablement: Enablement = field(default_factory=Enablement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +126,14 @@ async def open_api_server(settings: ApiServerSettings, clock: Clock) -> AsyncIte
     metrics = Registry()
     async with open_store(settings.store) as store:
         lookup = Lookup(store)
-        webhook = settings.authorization_webhook
-        authorized = await authorization.build(settings.modes, settings.policies, webhook, store, clock)
+        authorizers, file = settings.authorizers, settings.authorization_file
+        authorized = await authorization.build(authorizers, settings.policies, file, store, clock)
         authenticated = authentication.build(settings.trusted, settings.serving, lookup, authorized.chain, clock)
         allocator = ServiceAllocator(lookup, settings.service_cidrs, settings.node_ports, random.random, new_uid)
         guard = EscalationGuard(authorized.roles, authorized.chain)
         kinds = (*KINDS, *METRICS) if settings.node_metrics else KINDS
-        catalogue, remote = Catalogue(Schemas(definitions()), kinds), Remote(settings.kubelets)
+        catalogue = Catalogue(Schemas(definitions()), kinds, settings.enablement.has)
+        remote = Remote(settings.kubelets)
         parts = Parts(
             store, lookup, random.choice, new_uid, authorized.chain, catalogue, settings.admission.configuration, clock
         )
@@ -171,7 +176,7 @@ async def open_api_server(settings: ApiServerSettings, clock: Clock) -> AsyncIte
         beside = [partial(each, _nobody_waits) for each in audited.services]
         if settings.encryption.services:
             beside.append(partial(keep_refreshing, settings.encryption, clock, log))
-        watched = [*authenticated.watched, *_serving_files(settings, authenticated.handshakes)]
+        watched = [*authenticated.watched, *authorized.watched, *_serving_files(settings, authenticated.handshakes)]
         yield Opened(server, store, lambda: keep_looking(watched, clock, log), beside)
 
 

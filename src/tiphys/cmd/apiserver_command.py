@@ -17,11 +17,18 @@ from tiphys.base.clock import RealClock
 from tiphys.base.log import log
 from tiphys.base.tasks import spawn, start
 from tiphys.base.tls import Pair
-from tiphys.cmd import authentication_flags, certificates, kubelet_client_flags, writing_flags
+from tiphys.cmd import (
+    api_flags,
+    authentication_flags,
+    authorization_flags,
+    certificates,
+    flags,
+    kubelet_client_flags,
+    writing_flags,
+)
 from tiphys.cmd.api_server import ApiServerSettings, open_api_server
 from tiphys.cmd.apiserver_flags import ISSUER, parser
 from tiphys.cmd.authentication import FrontProxy, ServiceAccounts, Trusted
-from tiphys.cmd.authorization import MODES
 from tiphys.cmd.certificates import Certificates
 from tiphys.cmd.data_directory import DataDirectory, Unusable
 from tiphys.cmd.process import run_until_stopped, settle_memory
@@ -34,7 +41,9 @@ T = TypeVar("T")
 
 
 def main(name: str, arguments: list[str]) -> int:
-    given = parser(name).parse_args(arguments)
+    known = parser(name)
+    given = known.parse_args(arguments)
+    authorization_flags.settle(given, flags.named(known, arguments))
     _check(given)
     with ExitStack() as stack:
         made = _made(given, stack)
@@ -65,7 +74,6 @@ def _addresses(given: argparse.Namespace) -> list[str]:
 
 def _check(given: argparse.Namespace) -> None:
     """Raises Unusable for flags that contradict each other or make no sense."""
-    _check_modes(given)
     for first, second in (("tls_cert_file", "tls_private_key_file"), ("etcd_certfile", "etcd_keyfile")):
         if (getattr(given, first) is None) != (getattr(given, second) is None):
             raise Unusable(f"--{first.replace('_', '-')} and --{second.replace('_', '-')} go together")
@@ -83,21 +91,6 @@ def _check(given: argparse.Namespace) -> None:
             ipaddress.ip_network(cidr)
     except ValueError as problem:
         raise Unusable(str(problem)) from None
-
-
-def _check_modes(given: argparse.Namespace) -> None:
-    modes = given.authorization_mode
-    for mode in modes:
-        if mode not in MODES:
-            raise Unusable(f'authorization-mode "{mode}" is not a valid mode; there are {", ".join(MODES)}')
-    if not modes:
-        raise Unusable("at least one authorization-mode must be passed")
-    if len(set(modes)) != len(modes):
-        raise Unusable(f"authorization-mode {','.join(modes)} has mode specified more than once")
-    if "ABAC" in modes and given.authorization_policy_file is None:
-        raise Unusable("authorization-mode ABAC's authorization policy file not passed")
-    if given.authorization_policy_file is not None and "ABAC" not in modes:
-        raise Unusable("cannot specify --authorization-policy-file without mode ABAC")
 
 
 def _made(given: argparse.Namespace, stack: ExitStack) -> Certificates | None:
@@ -134,8 +127,8 @@ def _settings(given: argparse.Namespace, made: Certificates | None) -> ApiServer
         trusted=authentication_flags.completed(_trusted(given, made), given),
         service_cidrs=given.service_cluster_ip_range,
         advertise=given.advertise_address,
-        modes=given.authorization_mode,
-        authorization_webhook=authentication_flags.authorization_webhook(given),
+        authorizers=authorization_flags.steps(given),
+        authorization_file=given.authorization_config,
         policies=tuple(_parsed(policy_file, lambda data: abac.parse(data.decode(), str(policy_file)))) if policy_file else (),
         node_ports=given.service_node_port_range,
         kubelets=kubelet_client_flags.settings(given, made.kubelet_client if made is not None else None),
@@ -144,6 +137,7 @@ def _settings(given: argparse.Namespace, made: Certificates | None) -> ApiServer
         shutdown_grace=given.shutdown_grace,
         event_ttl=given.event_ttl,
         seats=given.max_requests_inflight + given.max_mutating_requests_inflight,
+        enablement=api_flags.enabled(given),
     )
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from tiphys.apiserver.event_expiry import TTL
 from tiphys.apiserver.flow_control import READS, WRITES
-from tiphys.cmd import authentication_flags, data_directory, kubelet_client_flags, writing_flags
-from tiphys.cmd.authorization import MODES
+from tiphys.cmd import api_flags, authentication_flags, authorization_flags, data_directory, kubelet_client_flags, writing_flags
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 
@@ -42,9 +41,8 @@ def parser(name: str) -> argparse.ArgumentParser:
     _authenticating(authentication)
     authentication_flags.add_authentication(authentication)
     _service_accounts(parser.add_argument_group("service accounts"))
-    authorization = parser.add_argument_group("authorization")
-    _authorizing(authorization)
-    authentication_flags.add_authorization(authorization)
+    authorization_flags.add(parser.add_argument_group("authorization"))
+    api_flags.add(parser.add_argument_group("API"))
     _services(parser.add_argument_group("services"))
     kubelet_client_flags.add(parser)
     writing_flags.add(parser)
@@ -180,18 +178,6 @@ def _service_accounts(group: argparse._ArgumentGroup) -> None:
     add(
         "--api-audiences", type=listed, default=(), metavar="NAMES", help="names of this server in tokens (default: the issuer)"
     )
-
-
-def _authorizing(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--authorization-mode",
-        type=listed,
-        default=("AlwaysAllow",),
-        metavar="MODES",
-        help=f"in order, with commas between them: {', '.join(MODES)} (default: AlwaysAllow)",
-    )
-    add("--authorization-policy-file", type=Path, metavar="F", help="policies of the mode ABAC, one JSON object a line")
 
 
 def _services(group: argparse._ArgumentGroup) -> None:

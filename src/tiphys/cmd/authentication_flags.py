@@ -9,12 +9,9 @@ from tiphys.apiserver.authn import configuration, token_file
 from tiphys.apiserver.authn.configuration import AuthenticationConfiguration
 from tiphys.apiserver.authn.open_id import ALGORITHMS, Claim, JwtIssuer
 from tiphys.apiserver.authn.user import User
-from tiphys.apiserver.authz.webhook import Settings as WebhookSettings
-from tiphys.client import kubeconfig
-from tiphys.client.kubeconfig import Access, BadConfig
 from tiphys.cmd.authentication import TokenWebhook, Trusted, TrustedFiles
-from tiphys.cmd.authorization import Webhook
 from tiphys.cmd.data_directory import Unusable
+from tiphys.cmd.kubeconfigs import access_in
 from tiphys.cmd.token_command import duration
 
 VERSIONS = ("v1", "v1beta1")
@@ -49,14 +46,6 @@ def add_authentication(group: argparse._ArgumentGroup) -> None:
     add("--authentication-token-webhook-cache-ttl", type=duration, default=120.0, metavar="D", help="(default: 2m)")
 
 
-def add_authorization(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add("--authorization-webhook-config-file", type=Path, metavar="F", help="kubeconfig of who is asked in the mode Webhook")
-    add("--authorization-webhook-version", choices=VERSIONS, default="v1beta1", help="(default: %(default)s)")
-    add("--authorization-webhook-cache-authorized-ttl", type=duration, default=300.0, metavar="D", help="(default: 5m)")
-    add("--authorization-webhook-cache-unauthorized-ttl", type=duration, default=30.0, metavar="D", help="(default: 30s)")
-
-
 def completed(trusted: Trusted, given: argparse.Namespace) -> Trusted:
     """`trusted` with what these flags say, and with the files that follow what they hold. Raises Unusable."""
     configured = _configuration(given, trusted)
@@ -76,23 +65,6 @@ def completed(trusted: Trusted, given: argparse.Namespace) -> Trusted:
             given.client_ca_file, given.requestheader_client_ca_file, given.token_auth_file, given.basic_auth_file
         ),
     )
-
-
-def authorization_webhook(given: argparse.Namespace) -> Webhook | None:
-    """Raises Unusable where mode and file do not go together."""
-    file: Path | None = given.authorization_webhook_config_file
-    if "Webhook" in given.authorization_mode and file is None:
-        raise Unusable("authorization-mode Webhook's authorization config file not passed")
-    if "Webhook" not in given.authorization_mode and file is not None:
-        raise Unusable("cannot specify --authorization-webhook-config-file without mode Webhook")
-    if file is None:
-        return None
-    settings = WebhookSettings(
-        given.authorization_webhook_version,
-        given.authorization_webhook_cache_authorized_ttl,
-        given.authorization_webhook_cache_unauthorized_ttl,
-    )
-    return Webhook(_access(file), settings)
 
 
 def _configuration(given: argparse.Namespace, trusted: Trusted) -> AuthenticationConfiguration:
@@ -148,7 +120,7 @@ def _token_webhook(given: argparse.Namespace) -> TokenWebhook | None:
     if file is None:
         return None
     version, seconds = given.authentication_token_webhook_version, given.authentication_token_webhook_cache_ttl
-    return TokenWebhook(_access(file), version, seconds)
+    return TokenWebhook(access_in(file), version, seconds)
 
 
 def _users(file: Path) -> dict[str, User]:
@@ -157,13 +129,4 @@ def _users(file: Path) -> dict[str, User]:
     except OSError as problem:
         raise Unusable(f"cannot read {file}: {problem.strerror}") from None
     except ValueError as problem:
-        raise Unusable(f"cannot use {file}: {problem}") from None
-
-
-def _access(file: Path) -> Access:
-    if not file.is_file():
-        raise Unusable(f"there is no file {file}")
-    try:
-        return kubeconfig.resolve(kubeconfig.read(file))
-    except BadConfig as problem:
         raise Unusable(f"cannot use {file}: {problem}") from None

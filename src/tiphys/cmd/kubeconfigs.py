@@ -1,6 +1,7 @@
 """The kubeconfig files that a cluster has written: its own, and the user's that was given a context."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from tiphys.base.tls import Pair, write_private
 from tiphys.client import kubeconfig
@@ -18,6 +19,16 @@ def access_of(data: DataDirectory) -> Access:
         return kubeconfig.resolve(kubeconfig.load([data.kubeconfig]))
     except BadConfig as problem:
         raise Unusable(f"cannot use {data.kubeconfig}: {problem}") from None
+
+
+def access_in(file: Path) -> Access:
+    """As a flag's file says. Raises Unusable."""
+    if not file.is_file():
+        raise Unusable(f"there is no file {file}")
+    try:
+        return kubeconfig.resolve(kubeconfig.read(file))
+    except BadConfig as problem:
+        raise Unusable(f"cannot use {file}: {problem}") from None
 
 
 def show_new_admin(data: DataDirectory, admin: Pair) -> None:

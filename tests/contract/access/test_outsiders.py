@@ -19,7 +19,7 @@ from tiphys.base.http.server import Server
 from tiphys.base.tls_context import Serving
 from tiphys.client.kubeconfig import Access
 from tiphys.cmd.authentication import TokenWebhook
-from tiphys.cmd.authorization import Webhook
+from tiphys.cmd.authorization import Step, Webhook
 
 NOW = RealClock().now()
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -180,12 +180,25 @@ def test_a_webhook_among_the_authorizers(opened, who, path, status, message):
     async def whole():
         async with outsider() as other:
             webhook = Webhook(Access(f"{other.url}/review", AUTHORITY.certificate), WebhookSettings())
-            modes = {"modes": ("Webhook", "RBAC"), "authorization_webhook": webhook}
+            modes = {"authorizers": (Step("Webhook", webhook), Step("RBAC"))}
             async with opened(settings=modes) as served:
                 for _ in range(2):
                     got, answer = await served.ask(path, who)
                     assert got == status
                     assert message in (answer.get("message", "") if isinstance(answer, dict) else "")
                 assert len(other.reviews) == (0 if who == "root" else 1)
+
+    asyncio.run(whole())
+
+
+# v1.36 staging/src/k8s.io/apiserver/pkg/endpoints/filters/authorization.go:83
+def test_nobody_to_ask_is_nobodys_refusal(opened):
+    async def whole():
+        webhook = Webhook(Access("https://127.0.0.1:1/review"), WebhookSettings())
+        async with opened(settings={"authorizers": (Step("Webhook", webhook), Step("RBAC"))}) as served:
+            status, page = await served.ask("/api/v1/pods?labelSelector=a", "alice")
+            assert status == 500
+            assert page.startswith('Internal Server Error: "/api/v1/pods?labelSelector=a": Post "https://127.0.0.1:1/review": ')
+            assert (await served.ask("/api/v1/pods", "root"))[0] == 200
 
     asyncio.run(whole())

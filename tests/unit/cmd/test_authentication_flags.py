@@ -100,13 +100,3 @@ def test_webhooks(tmp_path):
     file.write_text(KUBECONFIG)
     tokens = completed("--authentication-token-webhook-config-file", file).token_webhook
     assert (tokens.access.server, tokens.version, tokens.seconds) == ("https://asked.example/path", "v1beta1", 120)
-    arguments = ["--authorization-mode", "Webhook", "--authorization-webhook-config-file", file]
-    ttls = ["--authorization-webhook-cache-authorized-ttl", "1m", "--authorization-webhook-cache-unauthorized-ttl", "0"]
-    webhook = authentication_flags.authorization_webhook(given(*arguments, *ttls, "--authorization-webhook-version", "v1"))
-    assert webhook.access.token == "secret"
-    assert (webhook.settings.version, webhook.settings.allowed_seconds, webhook.settings.denied_seconds) == ("v1", 60, 0)
-    assert authentication_flags.authorization_webhook(given()) is None
-    with pytest.raises(Unusable, match="config file not passed"):
-        authentication_flags.authorization_webhook(given("--authorization-mode", "Webhook"))
-    with pytest.raises(Unusable, match="without mode Webhook"):
-        authentication_flags.authorization_webhook(given("--authorization-webhook-config-file", file))

@@ -10,6 +10,10 @@ class Chain:
     def __init__(self, authorizers: Sequence[Link]) -> None:
         self._authorizers = tuple(authorizers)
 
+    def replace(self, authorizers: Sequence[Link]) -> None:
+        """Requests that are being decided go on with those they began with."""
+        self._authorizers = tuple(authorizers)
+
     async def authorize(self, asked: Attributes) -> Decision:
         reasons: list[str] = []
         troubles: list[str] = []

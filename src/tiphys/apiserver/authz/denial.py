@@ -7,6 +7,14 @@ from tiphys.machinery.fields import quote
 _NO_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
+class CannotDecide(Exception):
+    """An authorizer could not be asked, and nobody allows the request; not the asking user's fault."""
+
+    def page(self, uri: str) -> str:
+        """As a page, which a browser may show."""
+        return f"Internal Server Error: {quote(uri)}: {self}\n".translate(_NO_MARKUP)
+
+
 def told(asked: Attributes) -> str:
     who, verb = quote(asked.user.name), asked.verb
     if asked.path:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from tiphys.apiserver.authn.review_client import NotAnswered
 from tiphys.apiserver.authn.user import User
-from tiphys.apiserver.authz.attributes import Attributes, Decision, Rules, Verdict
-from tiphys.machinery import selectors
+from tiphys.apiserver.authz.attributes import NO_OPINION, Attributes, Decision, Rules, Verdict
+from tiphys.apiserver.authz.conditions import Conditions, Undecided
+from tiphys.apiserver.authz.review import spec_of
 from tiphys.machinery.tree import Obj
 
 MOST_REMEMBERED = 8192
@@ -21,8 +22,6 @@ DENIED_SECONDS = 30.0
 
 Ask = Callable[[Obj], Awaitable[Obj]]
 _Key = tuple[User | str, ...]
-
-_OPERATORS = {"=": "In", "==": "In", "in": "In", "!=": "NotIn", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +34,23 @@ class Settings:
 
 
 class WebhookAuthorizer:
-    def __init__(self, ask: Ask, settings: Settings, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, ask: Ask, settings: Settings, monotonic: Callable[[], float], conditions: Conditions | None = None
+    ) -> None:
+        """Of requests for which not all `conditions` hold, it has no opinion."""
+        self._conditions = conditions
         self._ask = ask
         self._settings = settings
         self._monotonic = monotonic
         self._kept: OrderedDict[_Key, tuple[Decision, float]] = OrderedDict()
 
     def authorize(self, asked: Attributes) -> Decision | Awaitable[Decision]:
+        if self._conditions is not None:
+            try:
+                if not self._conditions.hold(asked):
+                    return NO_OPINION
+            except Undecided as problem:
+                return Decision(self._settings.on_error, problem=str(problem))
         key = _key(asked)
         kept = self._kept.get(key)
         if kept is not None and self._monotonic() < kept[1]:
@@ -81,43 +90,6 @@ def decision_of(status: Obj) -> Decision:
     return Decision(Verdict.ALLOW if allowed else Verdict.NO_OPINION, reason)
 
 
-def spec_of(asked: Attributes, version: str = "v1") -> Obj:
-    user = asked.user
-    spec: Obj = {"user": user.name}
-    if user.uid:
-        spec["uid"] = user.uid
-    if user.groups:
-        spec["groups" if version == "v1" else "group"] = list(user.groups)
-    if user.extra:
-        spec["extra"] = user.extras()
-    if not asked.path:
-        spec["resourceAttributes"] = _resource(asked)
-    else:
-        spec["nonResourceAttributes"] = {"path": asked.path, "verb": asked.verb}
-    return spec
-
-
-def _resource(asked: Attributes) -> Obj:
-    parts = {
-        "namespace": asked.namespace,
-        "verb": asked.verb,
-        "group": asked.group,
-        "version": asked.version,
-        "resource": asked.resource,
-        "subresource": asked.subresource,
-        "name": asked.name,
-    }
-    attributes: Obj = {name: value for name, value in parts.items() if value}
-    for name, text, read in (
-        ("fieldSelector", asked.field_selector, _fields),
-        ("labelSelector", asked.label_selector, _labels),
-    ):
-        requirements = read(text) if text else []
-        if requirements:
-            attributes[name] = {"requirements": requirements}
-    return attributes
-
-
 def _key(asked: Attributes) -> _Key:
     return (
         asked.user,
@@ -146,26 +118,3 @@ def _may_be_kept(asked: Attributes) -> bool:
         asked.path,
     )
     return sum(map(len, chosen)) < LONGEST_REMEMBERED
-
-
-def _fields(text: str) -> list[Obj]:
-    """What is understood of it: selectors only narrow, so that a part of one may be granted too."""
-    try:
-        terms = selectors.parse_fields(text).terms
-    except ValueError:
-        return []
-    return [{"key": name, "operator": "In" if equal else "NotIn", "values": [value]} for name, equal, value in terms]
-
-
-def _labels(text: str) -> list[Obj]:
-    try:
-        requirements = selectors.parse_labels(text).requirements
-    except ValueError:
-        return []
-    found: list[Obj] = []
-    for each in requirements:
-        operator = _OPERATORS.get(each.operator)
-        if operator is not None:
-            values: Obj = {"values": sorted(each.values)} if each.values else {}
-            found.append({"key": each.key, "operator": operator, **values})
-    return found

@@ -143,4 +143,8 @@ def refusal(call: Call, problem: ApiError) -> Response:
 
 def page_not_found() -> Response:
     """Where not even the group of the path is known, upstream has left its own handlers behind."""
-    return Response(404, b"404 page not found\n", "text/plain; charset=utf-8", (("X-Content-Type-Options", "nosniff"),))
+    return page(404, "404 page not found\n")
+
+
+def page(status: int, text: str) -> Response:
+    return Response(status, text.encode(), "text/plain; charset=utf-8", (("X-Content-Type-Options", "nosniff"),))

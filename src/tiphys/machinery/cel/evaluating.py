@@ -1,11 +1,11 @@
 """The value of a tree, given the variables."""
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from tiphys.machinery.cel.functions import Trouble, call
+from tiphys.machinery.cel.functions import NOTHING, Optional, Trouble, call
 from tiphys.machinery.cel.parsing import Node, parse
 
 Variables = Mapping[str, Any]
@@ -38,10 +38,12 @@ def value(node: Node, variables: Variables) -> Any:
             return variables[node.word]
         case "member":
             return _at(value(node.parts[0], variables), node.word)
+        case "optional":
+            return _perhaps(value(node.parts[0], variables), node.word)
         case "index":
             return _at(value(node.parts[0], variables), value(node.parts[1], variables))
         case "has":
-            return node.word in value(node.parts[0], variables)
+            return _contains(value(node.parts[0], variables), node.word)
         case "list":
             return [value(each, variables) for each in node.parts]
         case "map":
@@ -58,7 +60,24 @@ def value(node: Node, variables: Variables) -> Any:
     return _called(node, variables)
 
 
+def _perhaps(container: Any, key: Any) -> Optional:
+    """What is there, or nothing."""
+    if isinstance(container, Optional):
+        return _perhaps(container.value, key) if container.present else NOTHING
+    return Optional(True, container[key]) if _contains(container, key) else NOTHING
+
+
+def _contains(container: Any, key: Any) -> bool:
+    if isinstance(container, Optional):
+        return container.present and _contains(container.value, key)
+    if not isinstance(container, Mapping):
+        raise Trouble("no such overload")
+    return key in container
+
+
 def _at(container: Any, key: Any) -> Any:
+    if isinstance(container, Optional):
+        return _perhaps(container, key)
     try:
         return container[key]
     except KeyError:
@@ -67,6 +86,12 @@ def _at(container: Any, key: Any) -> Any:
         raise Trouble(f"index out of bounds: {key}") from None
     except TypeError:
         raise Trouble("no such overload") from None
+
+
+def _each(among: Any) -> Iterable[Any]:
+    if isinstance(among, str) or not isinstance(among, Iterable):
+        raise Trouble("no such overload")
+    return among
 
 
 def _truth(found: Any) -> bool:
@@ -88,7 +113,7 @@ def _binary(node: Node, variables: Variables) -> Any:
             return not _same(value(left, variables), value(right, variables))
         case "in":
             found, among = value(left, variables), value(right, variables)
-            return any(_same(found, each) for each in among)
+            return any(_same(found, each) for each in _each(among))
         case "/" | "%":
             return _divided(node.word, value(left, variables), value(right, variables))
     return _computed(_COMPARING[node.word], value(left, variables), value(right, variables))
@@ -140,7 +165,7 @@ def _called(node: Node, variables: Variables) -> Any:
 
 def _looped(node: Node, variables: Variables) -> Any:
     among, name, inner = node.parts
-    each_value = ((item, value(inner, {**variables, name.word: item})) for item in value(among, variables))
+    each_value = ((item, value(inner, {**variables, name.word: item})) for item in _each(value(among, variables)))
     match node.word:
         case "map":
             return [found for _, found in each_value]

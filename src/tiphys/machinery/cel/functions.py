@@ -14,6 +14,23 @@ class Trouble(Exception):
     """The expression has no value for these variables."""
 
 
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """What `a.?b` comes to."""
+
+    present: bool
+    value: Any = None
+
+
+NOTHING = Optional(False)
+
+
+def _certain(found: Optional) -> Any:
+    if not found.present:
+        raise Trouble("optional.none() dereference")
+    return found.value
+
+
 _SEMVER = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
 
 
@@ -118,6 +135,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "major": lambda value: value.release[0],
     "minor": lambda value: value.release[1],
     "patch": lambda value: value.release[2],
+    "hasValue": lambda found: found.present,
+    "value": _certain,
+    "orValue": lambda found, other: found.value if found.present else other,
 }
 
 

@@ -1,7 +1,7 @@
 """From the text of an expression to its tree: what binds closer stands deeper."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -12,11 +12,13 @@ class Unsound(ValueError):
 @dataclass(frozen=True, slots=True)
 class Node:
     kind: str
-    """literal, name, member, index, call, list, map, unary, binary, choice, or has."""
+    """literal, name, member, optional, index, call, list, map, unary, binary, choice, or has."""
     word: str = ""
     """Name, operator or function."""
     parts: tuple["Node", ...] = ()
     value: Any = None
+    at: int = field(default=0, compare=False)
+    """Where in the text: of a name its first letter, of a function its parenthesis, else the operator."""
 
 
 _TOKEN = re.compile(
@@ -48,21 +50,21 @@ def parse(text: str) -> Node:
     return found
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
+def _tokens(text: str) -> list[tuple[str, str, int]]:
     found, at = [], 0
     while True:
         match = _TOKEN.match(text, at)
         if match is None:
             raise Unsound(f"syntax error at {text[at : at + 20].strip()!r}")
         kind = match.lastgroup or "end"
-        found.append((kind, match.group(kind)))
+        found.append((kind, match.group(kind), match.start(kind)))
         at = match.end()
         if kind == "end":
             return found
 
 
 class _Parser:
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+    def __init__(self, tokens: list[tuple[str, str, int]]) -> None:
         self._tokens = tokens
         self._at = 0
 
@@ -70,8 +72,13 @@ class _Parser:
         if self._tokens[self._at][0] != "end":
             raise Unsound(f"unexpected {self._tokens[self._at][1]!r}")
 
+    @property
+    def _before(self) -> int:
+        """Where in the text the token stands that was taken last."""
+        return self._tokens[self._at - 1][2]
+
     def _takes(self, *signs: str) -> str:
-        kind, text = self._tokens[self._at]
+        kind, text, _ = self._tokens[self._at]
         if text in signs and kind != "string":
             self._at += 1
             return text
@@ -85,35 +92,48 @@ class _Parser:
         condition = self._level(0)
         if not self._takes("?"):
             return condition
-        first = self._level(0)
+        at, first = self._before, self._level(0)
         self._needs(":")
-        return Node("choice", parts=(condition, first, self.expression()))
+        return Node("choice", parts=(condition, first, self.expression()), at=at)
 
     def _level(self, at: int) -> Node:
         if at == len(_LEVELS):
             return self._unary()
         left = self._level(at + 1)
         while sign := self._takes(*_LEVELS[at]):
-            left = Node("binary", sign, (left, self._level(at + 1)))
+            here = self._before
+            left = Node("binary", sign, (left, self._level(at + 1)), at=here)
         return left
 
     def _unary(self) -> Node:
         sign = self._takes("!", "-")
-        return Node("unary", sign, (self._unary(),)) if sign else self._member()
+        if not sign:
+            return self._member()
+        at = self._before
+        return Node("unary", sign, (self._unary(),), at=at)
 
     def _member(self) -> Node:
         found = self._primary()
         while sign := self._takes(".", "["):
+            at = self._before
             if sign == "[":
-                found = Node("index", parts=(found, self.expression()))
+                found = Node("index", parts=(found, self.expression()), at=at)
                 self._needs("]")
-                continue
-            name = self._name()
-            found = Node("call", name, (found, *self._until(")")), True) if self._takes("(") else Node("member", name, (found,))
+            elif self._takes("?"):
+                found = Node("optional", self._name(), (found,), at=at)
+            else:
+                found = self._dotted(found, at)
         return found
 
+    def _dotted(self, found: Node, at: int) -> Node:
+        name = self._name()
+        if not self._takes("("):
+            return Node("member", name, (found,), at=at)
+        at = self._before
+        return Node("call", name, (found, *self._until(")")), True, at)
+
     def _name(self) -> str:
-        kind, text = self._tokens[self._at]
+        kind, text, _ = self._tokens[self._at]
         if kind != "name":
             raise Unsound(f"a name expected before {text!r}")
         self._at += 1
@@ -135,24 +155,26 @@ class _Parser:
             self._needs(")")
             return found
         if self._takes("["):
-            return Node("list", parts=self._until("]"))
+            at = self._before
+            return Node("list", parts=self._until("]"), at=at)
         if self._takes("{"):
-            return Node("map", parts=tuple(self._entries()))
-        kind, text = self._tokens[self._at]
+            at = self._before
+            return Node("map", parts=tuple(self._entries()), at=at)
+        kind, text, at = self._tokens[self._at]
         if kind in ("number", "string"):
             self._at += 1
-            return Node("literal", value=_number(text) if kind == "number" else _string(text))
+            return Node("literal", value=_number(text) if kind == "number" else _string(text), at=at)
         name = self._name()
         if name in _WORDS:
-            return Node("literal", value=_WORDS[name])
+            return Node("literal", value=_WORDS[name], at=at)
         if not self._takes("("):
-            return Node("name", name)
-        arguments = self._until(")")
+            return Node("name", name, at=at)
+        at, arguments = self._before, self._until(")")
         if name == "has":
             if len(arguments) != 1 or arguments[0].kind != "member":
                 raise Unsound("invalid argument to has() macro")
-            return Node("has", arguments[0].word, arguments[0].parts)
-        return Node("call", name, arguments, False)
+            return Node("has", arguments[0].word, arguments[0].parts, at=at)
+        return Node("call", name, arguments, False, at)
 
     def _entries(self) -> list[Node]:
         found: list[Node] = []

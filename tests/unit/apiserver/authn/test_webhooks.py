@@ -13,7 +13,8 @@ from tiphys.apiserver.authn.user import User
 from tiphys.apiserver.authn.webhook import WebhookTokens
 from tiphys.apiserver.authz.attributes import Attributes, Decision, Verdict
 from tiphys.apiserver.authz.chain import Chain
-from tiphys.apiserver.authz.webhook import LONGEST_REMEMBERED, Settings, WebhookAuthorizer, spec_of
+from tiphys.apiserver.authz.review import spec_of
+from tiphys.apiserver.authz.webhook import LONGEST_REMEMBERED, Settings, WebhookAuthorizer
 from tiphys.base.clock import RealClock
 from tiphys.base.http.messages import Response
 from tiphys.base.http.server import Server
