@@ -87,7 +87,9 @@ def version_order(version: str) -> tuple[int, int, int, str]:
 class Discovery:
     """The documents, made again when the catalogue has changed."""
 
-    def __init__(self, catalogue: Catalogue, server_address: str) -> None:
+    def __init__(self, catalogue: Catalogue, server_address: str, *, hashes: bool = True) -> None:
+        """`hashes`: say of each kind in which version it is stored."""
+        self._hashes = hashes
         self._catalogue = catalogue
         self._address = server_address
 
@@ -119,7 +121,7 @@ class Discovery:
         kinds = self._groups().get(group, {}).get(version)
         if kinds is None:
             return None
-        listed = [entry for kind in sorted(kinds, key=lambda kind: kind.plural) for entry in _legacy(kind)]
+        listed = [entry for kind in sorted(kinds, key=lambda kind: kind.plural) for entry in _legacy(kind, self._hashes)]
         head: Obj = {"kind": "APIResourceList"}
         if group:
             head["apiVersion"] = "v1"
@@ -136,7 +138,7 @@ def _group(name: str, versions: Iterable[str]) -> Obj:
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _legacy(kind: Kind) -> Iterable[Obj]:
+def _legacy(kind: Kind, hashes: bool) -> Iterable[Obj]:
     entry: Obj = {
         "name": kind.plural,
         "singularName": kind.singular or kind.kind.lower(),
@@ -148,7 +150,7 @@ def _legacy(kind: Kind) -> Iterable[Obj]:
         entry["shortNames"] = list(kind.short)
     if kind.categories:
         entry["categories"] = list(kind.categories)
-    if not kind.ephemeral and {"list", "create"} <= set(kind.verbs):
+    if hashes and not kind.ephemeral and {"list", "create"} <= set(kind.verbs):
         entry["storageVersionHash"] = storage_hash(kind.stored)
     yield entry
     for name in subresources(kind):

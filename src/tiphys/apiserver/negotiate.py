@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tiphys.base.http.accepting import by_quality
 from tiphys.machinery import errors
 from tiphys.machinery.errors import ApiError, Details
 
@@ -50,7 +51,7 @@ def accept(header: str, *, streamed: bool = False) -> Form:
     """
     if not header:
         return PLAIN
-    ranges = _by_quality(header)
+    ranges = by_quality(header)
     for media, parameters in ranges:
         view = parameters.get("as", "")
         if view and (
@@ -74,7 +75,7 @@ def accept(header: str, *, streamed: bool = False) -> Form:
 def discovery(header: str, *, aggregated: bool, routed: bool) -> Form | None:
     """How a discovery document is wanted; None: everything at once, where that is offered (`aggregated`). Raises ApiError 406,
     in the words of upstream's router where it has one before the document (`routed`)."""
-    ranges = _by_quality(header) if header else [("*/*", {})]
+    ranges = by_quality(header) if header else [("*/*", {})]
     for media, parameters in ranges:
         if parameters.get("as"):
             if aggregated and media in _JSON_RANGES and all(parameters.get(key) == value for key, value in _AGGREGATED):
@@ -95,21 +96,6 @@ def _no_representation(offered: tuple[str, ...]) -> ApiError:
     """Refused by upstream's router, before anybody looks at the parameters of a media type."""
     told = f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}"
     return ApiError(406, "NotAcceptable", told, Details())
-
-
-def _by_quality(header: str) -> list[tuple[str, dict[str, str]]]:
-    clauses = []
-    for text in header.split(","):
-        media, *rest = (part.strip() for part in text.split(";"))
-        parameters = dict(part.split("=", 1) for part in rest if "=" in part)
-        try:
-            quality = float(parameters.pop("q", "1"))
-        except ValueError:
-            quality = 1.0
-        if quality > 0:
-            clauses.append((quality, media.lower(), parameters))
-    clauses.sort(key=lambda clause: -clause[0])
-    return [(media, parameters) for _, media, parameters in clauses]
 
 
 @lru_cache(maxsize=512)

@@ -15,10 +15,11 @@ from tiphys.apiserver.openapi import protobuf
 from tiphys.apiserver.openapi.documents import OpenApi
 from tiphys.apiserver.request import Query, RequestInfo
 from tiphys.apiserver.rest import answers
-from tiphys.apiserver.rest.go_yaml import to_yaml
 from tiphys.base.http.messages import Answer, Request, Response
 from tiphys.machinery import errors
+from tiphys.machinery.go_yaml import to_yaml
 from tiphys.machinery.tree import Obj
+from tiphys.machinery.zpages import ZPages, runtime_version
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -40,7 +41,7 @@ def version() -> Obj:
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": f"{platform.python_implementation().lower()}{platform.python_version()}",
+        "goVersion": runtime_version(),
         "compiler": platform.python_implementation().lower(),
         "platform": f"linux/{_architecture()}",
     }
@@ -88,9 +89,11 @@ class NonResource:
         metrics: Callable[[], bytes],
         issuer: Mapping[str, Callable[[], bytes]],
         explainers: Mapping[str, Explainer],
+        pages: ZPages | None = None,
     ) -> None:
         """`issuer`: path -> document, for the service account issuer's discovery. `explainers` may come and go."""
         self._explainers = explainers
+        self._pages = pages
         self._discovery = discovery
         self._openapi = openapi
         self._health = health
@@ -100,6 +103,8 @@ class NonResource:
         self._documents = Documents(catalogue)
 
     async def answer(self, request: Request, info: RequestInfo, query: Query) -> Answer:
+        if self._pages is not None and (found := self._pages.answer(request, self._paths())) is not None:
+            return found
         path = info.path.rstrip("/") or "/"
         root = path.removeprefix("/").partition("/")[0]
         if root in ("healthz", "livez", "readyz"):
@@ -145,7 +150,8 @@ class NonResource:
             "/version",
         ]
         explained = [f"{EXPLAIN}{name}" for name in self._explainers]
-        return [*fixed, *apis, *versions, *self._health.paths(), *self._issuer, *explained]
+        pages = self._pages.paths if self._pages is not None else ()
+        return [*fixed, *pages, *apis, *versions, *self._health.paths(), *self._issuer, *explained]
 
     def _discover(self, request: Request, path: str) -> Response:
         parts = path.strip("/").split("/")

@@ -91,6 +91,8 @@ class Pipeline:
         self._other = other
         self._log = log
         self._auditor = auditor
+        self.compresses = True
+        """Answers, for those who take that."""
         # Unique enough for a log, at a fraction of the price of a new UUID for every request.
         self._run = backend.new_uid().rpartition("-")[0]
         self._requests = 0
@@ -177,7 +179,8 @@ class Pipeline:
                     answer = await self._in_time(call)
                 else:
                     answer = await _carried_out(call)
-                if type(answer) is Response and "accept-encoding" in request.headers and compression.wanted(request):
+                taken = self.compresses and "accept-encoding" in request.headers
+                if taken and type(answer) is Response and compression.wanted(request):
                     return await compression.compressed(answer)
                 return answer
             except ApiError as problem:
@@ -190,7 +193,13 @@ class Pipeline:
         catalogue = self.backend.catalogue
         if not catalogue.has_group(info.group):
             return True
-        return catalogue.at(info.group, info.version, info.resource) is None and catalogue.is_custom_group(info.group)
+        served = catalogue.at(info.group, info.version, info.resource)
+        if served is None:
+            return catalogue.is_custom_group(info.group)
+        if not served.custom:
+            return False
+        # In a namespace, or not, as the kind is; but for looking at those of all namespaces.
+        return bool(info.namespace) != served.kind.namespaced and (bool(info.namespace) or info.verb not in ("list", "watch"))
 
     async def _in_time(self, call: Call) -> Answer:
         """A request that says how long it wants to wait."""

@@ -49,6 +49,8 @@ SUBRESOURCES: dict[str, dict[str, Endpoint]] = {
 def endpoint(call: Call) -> Endpoint:
     """Raises ApiError where the kind has no such verb or subresource, or is not found at such a path."""
     kind, info = call.served.kind, call.info
+    if kind.custom:
+        return _custom(call, kind, info)
     _check_place(kind, info)
     if call.request.method == "HEAD" and info.subresource != "proxy":
         raise errors.method_not_allowed()
@@ -70,7 +72,22 @@ def endpoint(call: Call) -> Endpoint:
     return found
 
 
+def _custom(call: Call, kind: Kind, info: RequestInfo) -> Endpoint:
+    """Whoever answers for custom resources upstream looks at the verb and not at the path: a POST to an object creates what its
+    body names, and HEAD is a GET."""
+    table = _subresource(kind, info) if info.subresource else OBJECTS
+    if info.verb not in table or (info.verb == "watch" and call.request.method == "HEAD"):
+        raise errors.method_not_supported(kind.group, kind.plural, info.verb)
+    if not info.name and info.verb in ("update", "patch"):
+        if info.verb == "patch":
+            patch.media_type(call)
+        raise errors.bad_request("name must be provided")
+    return table[info.verb]
+
+
 def _check_place(kind: Kind, info: RequestInfo) -> None:
+    if kind.ephemeral and info.name:
+        raise errors.no_such_path()
     if kind.namespaced:
         if info.namespace:
             if not info.name and info.verb in ("update", "patch"):
@@ -79,8 +96,6 @@ def _check_place(kind: Kind, info: RequestInfo) -> None:
         if info.verb in ("list", "watch"):
             return
         raise errors.no_such_path() if info.name or "list" not in kind.verbs else errors.method_not_allowed()
-    if kind.ephemeral and info.name:
-        raise errors.no_such_path()
     if info.namespace and kind.plural != "namespaces":
         raise errors.no_such_path()
     if not info.name and info.verb in ("update", "patch"):

@@ -30,6 +30,8 @@ from tiphys.base.process_metrics import show_process
 from tiphys.base.tasks import first_done
 from tiphys.base.tls_context import Serving
 from tiphys.machinery import errors
+from tiphys.machinery.feature_gates import COMPRESSION, STORAGE_HASH, FeatureGates
+from tiphys.machinery.zpages import ZPages
 
 
 @dataclass(slots=True)
@@ -48,6 +50,8 @@ class Options:
     bootstrap: bootstrapping.Given = field(default_factory=lambda: bootstrapping.Given((), ClusterAuthentication()))
     issuer: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
     auditor: Auditor | None = None
+    pages: ZPages | None = None
+    gates: FeatureGates = field(default_factory=FeatureGates)
 
 
 class ApiServer:
@@ -76,16 +80,18 @@ class ApiServer:
         self.metrics = metrics
         """What else runs in this process may tell of itself here, too."""
         show_version(metrics, version())
-        discovery = Discovery(backend.catalogue, shown)
+        discovery = Discovery(backend.catalogue, shown, hashes=options.gates.on(STORAGE_HASH))
         openapi = OpenApi(backend.catalogue, definitions())
         own = Explainers(backend)
         self.explainers: dict[str, Explainer] = {"requests": own.requests, "kubelet": own.kubelet}
         """By name: parts of the cluster that can be asked, below /explain/, why they decided as they did."""
         issuer, health = options.issuer, Health(self._checks())
-        other = NonResource(backend.catalogue, discovery, openapi, health, metrics.render, issuer, self.explainers)
+        catalogue, explainers = backend.catalogue, self.explainers
+        other = NonResource(catalogue, discovery, openapi, health, metrics.render, issuer, explainers, options.pages)
         gate = FairGate(metrics, options.seats)
         observer = RequestObserver(metrics, log)
         self.pipeline = Pipeline(backend, authenticator, authorizer, gate, observer, other.answer, log, options.auditor)
+        self.pipeline.compresses = options.gates.on(COMPRESSION)
         self.definitions = Definitions(backend, LocalClient(self.pipeline, SERVER, AGENT), log)
         """The service that serves custom resources."""
         self._server = Server(

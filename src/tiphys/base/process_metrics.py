@@ -16,7 +16,7 @@ def show_process(metrics: Registry) -> None:
     files = metrics.gauge("process_open_fds", "Number of open file descriptors.").only
     limit = metrics.gauge("process_max_fds", "Maximum number of open file descriptors.").only
     start = metrics.gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.").only
-    start.set(_started())
+    start.set(started())
 
     def refresh() -> None:
         spent = os.times()
@@ -30,7 +30,7 @@ def show_process(metrics: Registry) -> None:
     metrics.before_render(refresh)
 
 
-def _started() -> float:
+def started() -> float:
     """Ticks since boot, which /proc/stat places in time."""
     ticks = int((_PROC / "stat").read_text().rpartition(")")[2].split()[19])
     boot = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))

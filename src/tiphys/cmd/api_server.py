@@ -4,9 +4,9 @@ import ipaddress
 import random
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from tiphys.base import tls
 from tiphys.base.clock import Clock
 from tiphys.base.log import Log, Logger
 from tiphys.base.metrics import Registry
+from tiphys.base.process_metrics import started
 from tiphys.base.tasks import first_done
 from tiphys.base.tls import Pair
 from tiphys.client.kubeconfig import BadConfig
@@ -53,7 +54,9 @@ from tiphys.cmd.data_directory import Unusable
 from tiphys.cmd.process import cannot_listen
 from tiphys.cmd.stores import StoreSettings, open_store
 from tiphys.cmd.watched_files import WatchedFiles, keep_looking
+from tiphys.machinery.feature_gates import FeatureGates
 from tiphys.machinery.schema import Schemas
+from tiphys.machinery.zpages import ZPages
 from tiphys.store.interface import Store
 
 NODE_PORTS = (30000, 32767)
@@ -90,6 +93,9 @@ class ApiServerSettings:
     event_ttl: float = TTL
     seats: int = SEATS
     enablement: Enablement = field(default_factory=Enablement)
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """Of the command line, for who may see them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +146,7 @@ async def open_api_server(settings: ApiServerSettings, clock: Clock) -> AsyncIte
         backend = Backend(
             store=store,
             catalogue=catalogue,
-            admission=Chain(plugins(parts, settings.admission)),
+            admission=Chain(plugins(parts, replace(settings.admission, gates=settings.gates))),
             clock=clock,
             watches=WatchCaches(metrics),
             hooks=WriteHooks({("", "services"): allocator.hook(), **write_hooks.hooks(guard), **claims.hooks(lookup)}),
@@ -169,6 +175,8 @@ async def open_api_server(settings: ApiServerSettings, clock: Clock) -> AsyncIte
                 advertise=settings.advertise or advertised(settings.host),
                 bootstrap=Given(settings.service_cidrs, settings.trusted.told()),
                 auditor=audited.auditor,
+                pages=ZPages("apiserver", settings.gates, settings.flags, started(), clock.now, random.choice),
+                gates=settings.gates,
             ),
             metrics,
             log,

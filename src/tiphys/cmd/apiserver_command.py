@@ -6,6 +6,7 @@ import ipaddress
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from tiphys.cmd import (
     authorization_flags,
     certificates,
     flags,
+    gate_flags,
     kubelet_client_flags,
     writing_flags,
 )
@@ -34,6 +36,7 @@ from tiphys.cmd.data_directory import DataDirectory, Unusable
 from tiphys.cmd.process import run_until_stopped, settle_memory
 from tiphys.cmd.renewal import keep_renewed
 from tiphys.cmd.stores import EMBEDDED, StoreSettings
+from tiphys.machinery import feature_gates
 
 __all__ = ["main", "parser"]
 
@@ -47,7 +50,11 @@ def main(name: str, arguments: list[str]) -> int:
     _check(given)
     with ExitStack() as stack:
         made = _made(given, stack)
-        settings = writing_flags.completed(_settings(given, made), given)
+        settings = replace(
+            writing_flags.completed(_settings(given, made), given),
+            gates=gate_flags.gates(given.feature_gates, feature_gates.API_SERVER),
+            flags=flags.shown(known, given),
+        )
         run_until_stopped(lambda: _serve(settings, None if made is None else _renewing(given, made)))
     return 0
 

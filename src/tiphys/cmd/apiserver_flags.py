@@ -5,7 +5,16 @@ from pathlib import Path
 
 from tiphys.apiserver.event_expiry import TTL
 from tiphys.apiserver.flow_control import READS, WRITES
-from tiphys.cmd import api_flags, authentication_flags, authorization_flags, data_directory, kubelet_client_flags, writing_flags
+from tiphys.cmd import (
+    api_flags,
+    authentication_flags,
+    authorization_flags,
+    data_directory,
+    gate_flags,
+    kubelet_client_flags,
+    writing_flags,
+)
+from tiphys.machinery import feature_gates
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 
@@ -44,6 +53,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     authorization_flags.add(parser.add_argument_group("authorization"))
     api_flags.add(parser.add_argument_group("API"))
     _services(parser.add_argument_group("services"))
+    gate_flags.add(parser, feature_gates.API_SERVER)
     kubelet_client_flags.add(parser)
     writing_flags.add(parser)
     parser.add_argument(

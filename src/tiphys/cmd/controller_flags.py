@@ -39,7 +39,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=10257,
         metavar="PORT",
-        help="HTTPS: /healthz, /livez, /readyz; for this machine also /metrics, /explain/controllers; 0: none (default: 10257)",
+        help="HTTPS: /healthz, /livez, /readyz; for this machine also /metrics, /statusz, /flagz, /explain/controllers; "
+        "0: none (default: 10257)",
     )
     add("--tls-cert-file", type=Path, metavar="F", help="certificate of that port (default: one that nobody vouches for)")
     add("--tls-private-key-file", type=Path, metavar="F", help="its key")

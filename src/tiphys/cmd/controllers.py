@@ -20,7 +20,7 @@ from tiphys.client.election import DURATION, RENEW_WITHIN, RETRY, Candidate
 from tiphys.client.interface import Client
 from tiphys.client.leader import Leader, LostLeadership
 from tiphys.client.rest import RestClient
-from tiphys.cmd import controller_flags, controller_server
+from tiphys.cmd import controller_flags, controller_server, gate_flags
 from tiphys.cmd.controller_manager import AGENT, manager
 from tiphys.cmd.data_directory import Unusable
 from tiphys.cmd.process import run_until_stopped, settle_memory
@@ -28,6 +28,8 @@ from tiphys.cmd.token_command import duration
 from tiphys.cmd.watched_files import keep_looking
 from tiphys.controllers import serving
 from tiphys.controllers.manager import Manager
+from tiphys.machinery import feature_gates
+from tiphys.machinery.zpages import ZPages
 
 LEASE = "kube-controller-manager"
 
@@ -51,21 +53,25 @@ def parser(name: str) -> argparse.ArgumentParser:
     add("--leader-elect-retry-period", type=duration, default=RETRY, metavar="D", help="between two tries (default: 2s)")
     add("--leader-elect-resource-name", default=LEASE, metavar="NAME", help="of the Lease (default: %(default)s)")
     add("--leader-elect-resource-namespace", default="kube-system", metavar="NS", help="its namespace (default: %(default)s)")
+    gate_flags.add(parser, feature_gates.PAGES)
     add("-v", "--verbosity", type=int, default=0, help="how much to log")
     return parser
 
 
 def main(name: str, arguments: list[str]) -> int:
-    given = parser(name).parse_args(arguments)
+    known = parser(name)
+    given = known.parse_args(arguments)
+    gates = gate_flags.gates(given.feature_gates, feature_gates.PAGES)
+    pages = gate_flags.pages("kube-controller-manager", gates, known, given, RealClock())
     try:
-        run_until_stopped(lambda: _serve(given))
+        run_until_stopped(lambda: _serve(given, pages))
     except LostLeadership as lost:
         print(f"error: {lost}", file=sys.stderr)
         return 1
     return 0
 
 
-async def _serve(given: argparse.Namespace) -> None:
+async def _serve(given: argparse.Namespace, pages: ZPages) -> None:
     clock = RealClock()
     log = Logger(Log(verbosity=given.verbosity, clock=clock), "controllers", {})
     paths = [given.kubeconfig] if given.kubeconfig else kubeconfig.default_paths()
@@ -84,7 +90,7 @@ async def _serve(given: argparse.Namespace) -> None:
     state = _State()
     parts = [_control(given, client, works, state, access.server, clock, log), keep_looking(asked.watched, clock, log)]
     if given.secure_port:
-        handler = serving.Handler(works.runners, registry.render, lambda: state.problem)
+        handler = serving.Handler(works.runners, registry.render, lambda: state.problem, pages)
         files = (given.tls_cert_file, given.tls_private_key_file) if given.tls_cert_file else None
         parts.append(controller_server.serve(handler, given.bind_address, given.secure_port, files, clock))
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tiphys.base.clock import Clock, RealClock
 from tiphys.base.log import Logger
 from tiphys.base.tasks import start
-from tiphys.cmd import kubelet_flags, kubelet_identity, kubelet_part
+from tiphys.cmd import gate_flags, kubelet_flags, kubelet_identity, kubelet_part
 from tiphys.cmd.data_directory import Unusable
 from tiphys.cmd.kubelet_identity import Files
 from tiphys.cmd.kubelet_part import Identity, KubeletPart
@@ -17,7 +17,9 @@ from tiphys.kubelet import cgroups, configuration
 from tiphys.kubelet.config import KubeletConfig
 from tiphys.kubelet.cri.runtime import Runtime
 from tiphys.kubelet.node.facts import swaps
+from tiphys.machinery import feature_gates
 from tiphys.machinery.tree import Obj
+from tiphys.machinery.zpages import ZPages
 
 
 def parser(name: str) -> argparse.ArgumentParser:
@@ -81,16 +83,24 @@ def tell_unused(said: Obj, log: Logger) -> None:
         log.warning("these settings change nothing here", settings=", ".join(unused))
 
 
+def pages_of(known: argparse.ArgumentParser, given: argparse.Namespace, said: Obj) -> ZPages:
+    """/flagz and /statusz. Raises Unusable for feature gates that cannot be set so."""
+    gates = gate_flags.gates(said.get("featureGates") or {}, feature_gates.PAGES)
+    return gate_flags.pages("kubelet", gates, known, given, RealClock())
+
+
 def main(name: str, arguments: list[str]) -> int:
-    given = parser(name).parse_args(arguments)
+    known = parser(name)
+    given = known.parse_args(arguments)
     said = kubelet_flags.told(given, {})
     settings = kubelet_flags.whole(given, said)
     check_machine(settings)
-    run_until_stopped(lambda: _serve(given, said, settings))
+    pages = pages_of(known, given, said)
+    run_until_stopped(lambda: _serve(given, said, settings, pages))
     return 0
 
 
-async def _serve(given: argparse.Namespace, said: Obj, settings: Obj) -> None:
+async def _serve(given: argparse.Namespace, said: Obj, settings: Obj, pages: ZPages) -> None:
     clock = RealClock()
     log = kubelet_part.logger(clock, given.verbosity)
     tell_unused(said, log)
@@ -100,7 +110,7 @@ async def _serve(given: argparse.Namespace, said: Obj, settings: Obj) -> None:
     runtime = Runtime(Path(settings["containerRuntimeEndpoint"].removeprefix("unix://")))
     try:
         async with asyncio.TaskGroup() as group:
-            kubelet = KubeletPart(config_of(given, settings, place), identity, runtime, clock, log)
+            kubelet = KubeletPart(config_of(given, settings, place), identity, runtime, pages, clock, log)
             await start(group, kubelet.run, name="kubelet")
             settle_memory()
             print(f"Node {given.hostname_override} works for {identity.access.server}", flush=True)

@@ -14,7 +14,7 @@ from tiphys.cmd.data_directory import Unusable
 from tiphys.kubelet import configuration
 from tiphys.kubelet.configuration import checking
 from tiphys.kubelet.node.facts import hostname
-from tiphys.machinery import duration
+from tiphys.machinery import duration, feature_gates
 from tiphys.machinery.tree import Obj
 
 
@@ -68,6 +68,13 @@ def _taints(text: str) -> list[dict[str, str]]:
         key, _, value = left.partition("=")
         made.append({"key": key, "effect": effect, **({"value": value} if value else {})})
     return made
+
+
+def _gates(text: str) -> dict[str, bool]:
+    try:
+        return feature_gates.parse(text)
+    except feature_gates.Unusable as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +150,14 @@ FLAGS = (
     Flag("eviction-hard", "evictionHard", _mapping("<"), "S<Q,...", "when pods have to go at once"),
     Flag("fail-swap-on", "failSwapOn", _boolean, "BOOL", "do not start where the machine swaps (default: true)"),
     Flag("fail-cgroupv1", "failCgroupV1", _boolean, "BOOL", "do not start on cgroups v1 (default: false)"),
+    Flag(
+        "feature-gates",
+        "featureGates",
+        _gates,
+        "NAME=BOOL,...",
+        f"v1.36's feature gates; here {', '.join(sorted(feature_gates.PAGES))} change something, and of others it is said that "
+        "they do not",
+    ),
     Flag("allowed-unsafe-sysctls", "allowedUnsafeSysctls", _texts, "S,...", "sysctls that pods may set"),
 )
 
@@ -180,6 +195,8 @@ def told(given: argparse.Namespace, usual: Obj) -> Obj:
         value = getattr(given, flag.path)
         if value is not None:
             _put(flags, flag.path.split("."), value)
+    if "featureGates" in flags:
+        flags["featureGates"] = {**(file.get("featureGates") or {}), **flags["featureGates"]}
     return configuration.merged(configuration.merged(usual, file), flags)
 
 

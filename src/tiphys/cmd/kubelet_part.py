@@ -24,6 +24,7 @@ from tiphys.kubelet.loop import Kubelet
 from tiphys.kubelet.pods.sandbox_config import HostDns
 from tiphys.kubelet.server.handler import Handler
 from tiphys.kubelet.server.service import KubeletServer
+from tiphys.machinery.zpages import ZPages
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,15 @@ def logger(clock: Clock, verbosity: int) -> Logger:
 
 
 class KubeletPart:
-    def __init__(self, config: KubeletConfig, identity: Identity, runtime: Runtime, clock: Clock, log: Logger) -> None:
+    def __init__(
+        self, config: KubeletConfig, identity: Identity, runtime: Runtime, pages: ZPages, clock: Clock, log: Logger
+    ) -> None:
         """Raises Unusable where its certificates cannot be read."""
         self._config = config
         self.client = self._client = RestClient(identity.access, clock=clock, user_agent="tiphys-kubelet")
         self._kubelet = Kubelet(config, self._client, runtime, clock, log)
         self._log = log
-        handler = self._handler = Handler(self._kubelet, self._client, runtime, clock, config.settings)
+        handler = self._handler = Handler(self._kubelet, self._client, runtime, clock, config.settings, pages)
         pair, authority = _serving(config, identity, clock)
         self._server = KubeletServer(handler, pair, authority)
         self._renewal = Renewal(config, identity.access, self._client, self._server, identity.files, clock, log)

@@ -12,7 +12,7 @@ from tiphys.client.rest import RestClient
 from tiphys.cmd import kubelet_flags, kubelet_identity, kubelet_part, proxy_mode
 from tiphys.cmd.data_directory import Unusable
 from tiphys.cmd.enclosure import furnish
-from tiphys.cmd.kubelet_command import Place, check_machine, config_of, files_of, identity_of, tell_unused
+from tiphys.cmd.kubelet_command import Place, check_machine, config_of, files_of, identity_of, pages_of, tell_unused
 from tiphys.cmd.kubelet_part import KubeletPart
 from tiphys.cmd.machine_network import PODS_OF_THE_MACHINE
 from tiphys.cmd.network_part import Network, NetworkWish
@@ -22,6 +22,7 @@ from tiphys.cmd.process import run_until_stopped, settle_memory
 from tiphys.kubelet.containerd.process import CannotRun
 from tiphys.kubelet.cri.runtime import Runtime
 from tiphys.machinery.tree import Obj
+from tiphys.machinery.zpages import ZPages
 
 
 def parser(name: str) -> argparse.ArgumentParser:
@@ -66,7 +67,8 @@ def split(listed: str) -> tuple[str, ...]:
 
 
 def main(name: str, arguments: list[str]) -> int:
-    given = parser(name).parse_args(arguments)
+    known = parser(name)
+    given = known.parse_args(arguments)
     if given.uplink:
         furnish(given.dir, given.uplink)
     if not given.no_proxy:
@@ -75,6 +77,7 @@ def main(name: str, arguments: list[str]) -> int:
     said = kubelet_flags.told(given, {"healthzPort": 0})
     settings = kubelet_flags.whole(given, said)
     check_machine(settings)
+    pages = pages_of(known, given, said)
     home = NodeHome(given.dir.absolute(), said.get("containerRuntimeEndpoint", ""), given.cni == "none")
     ranges, addresses = split(given.pod_cidr), split(given.node_ip)
     if ranges and not home.foreign_network:
@@ -84,11 +87,11 @@ def main(name: str, arguments: list[str]) -> int:
     async def serve() -> None:
         nonlocal left
         if given.end_with_stdin:
-            await first_done(_serve(given, said, settings, home, works), _parent_gone())
+            await first_done(_serve(given, said, settings, home, pages, works), _parent_gone())
             # Whoever started this is gone without a word: the next one takes the containers over.
             left = True
         else:
-            await _serve(given, said, settings, home, works)
+            await _serve(given, said, settings, home, pages, works)
 
     def works() -> None:
         nonlocal may_clean
@@ -136,7 +139,9 @@ async def _parent_gone() -> None:
     await reader.read()
 
 
-async def _serve(given: argparse.Namespace, said: Obj, settings: Obj, home: NodeHome, works: Callable[[], None]) -> None:
+async def _serve(
+    given: argparse.Namespace, said: Obj, settings: Obj, home: NodeHome, pages: ZPages, works: Callable[[], None]
+) -> None:
     clock = RealClock()
     log = kubelet_part.logger(clock, given.verbosity)
     tell_unused(said, log)
@@ -149,7 +154,7 @@ async def _serve(given: argparse.Namespace, said: Obj, settings: Obj, home: Node
         async with asyncio.TaskGroup() as group:
             if containerd is not None:
                 spawn(group, containerd.keep(clock, log.named("containerd")), name="containerd")
-            kubelet = KubeletPart(config_of(given, settings, place), identity, runtime, clock, log)
+            kubelet = KubeletPart(config_of(given, settings, place), identity, runtime, pages, clock, log)
             await start(group, kubelet.run, name="kubelet")
             if given.network_kubeconfig is not None:
                 await start(group, _network(given, settings, home, kubelet, clock), name="network")

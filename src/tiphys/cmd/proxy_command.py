@@ -11,9 +11,10 @@ from tiphys.base.clock import RealClock
 from tiphys.base.tasks import start
 from tiphys.client.kubeconfig import Access
 from tiphys.client.rest import RestClient
-from tiphys.cmd import component, proxy_config, proxy_flags, proxy_mode
+from tiphys.cmd import component, gate_flags, proxy_config, proxy_flags, proxy_mode
 from tiphys.cmd.data_directory import Unusable
 from tiphys.cmd.process import run_until_stopped, settle_memory
+from tiphys.machinery import feature_gates
 from tiphys.proxy import apply
 from tiphys.proxy.apply import Refused
 from tiphys.proxy.loop import BACKENDS, Proxy
@@ -24,10 +25,13 @@ OOM_SCORE = Path("/proc/self/oom_score_adj")
 
 
 def main(name: str, arguments: list[str]) -> int:
-    given = proxy_flags.parser(name, __doc__).parse_args(arguments)
+    known = proxy_flags.parser(name, __doc__)
+    given = known.parse_args(arguments)
     if given.config is not None:
         proxy_config.apply(given.config, given)
-    settings, serving = proxy_flags.settings(given), proxy_flags.serving(given)
+    gates = gate_flags.gates(given.feature_gates, feature_gates.PAGES)
+    pages = gate_flags.pages("kube-proxy", gates, known, given, RealClock())
+    settings, serving = proxy_flags.settings(given), replace(proxy_flags.serving(given), pages=pages)
     if os.geteuid() != 0:
         raise Unusable("the proxy writes rules of the kernel: run it as root")
     if given.cleanup:

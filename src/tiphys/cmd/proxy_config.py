@@ -27,6 +27,14 @@ def _listed(value: Any) -> str:
     return ",".join(value or ())
 
 
+def _gates(value: Any) -> dict[str, bool]:
+    found = dict(value)
+    for name, on in found.items():
+        if not isinstance(on, bool):
+            raise ValueError(f"featureGates.{name} is neither true nor false")
+    return found
+
+
 _SYNC = {"syncPeriod": ("sync_period", seconds), "minSyncPeriod": ("min_sync_period", seconds)}
 
 FIELDS: Mapping[str, tuple[str, Read] | Mapping[str, tuple[str, Read]]] = {
@@ -44,6 +52,7 @@ FIELDS: Mapping[str, tuple[str, Read] | Mapping[str, tuple[str, Read]]] = {
     },
     "nodePortAddresses": ("nodeport_addresses", _listed),
     "oomScoreAdj": ("oom_score_adj", int),
+    "featureGates": ("feature_gates", _gates),
     "clientConnection": {"kubeconfig": ("kubeconfig", Path)},
     "iptables": {
         **_SYNC,
@@ -76,7 +85,6 @@ FIELDS: Mapping[str, tuple[str, Read] | Mapping[str, tuple[str, Read]]] = {
 MEANINGLESS = {
     "apiVersion",
     "kind",
-    "featureGates",
     "logging",
     "enableProfiling",
     "showHiddenMetricsForVersion",

@@ -7,10 +7,11 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from tiphys.cmd import component
+from tiphys.cmd import component, gate_flags
 from tiphys.cmd.apiserver_flags import yes_or_no
 from tiphys.cmd.data_directory import Unusable
 from tiphys.cmd.proxy_config import seconds
+from tiphys.machinery import feature_gates
 from tiphys.proxy.loop import BACKENDS
 from tiphys.proxy.serving import Place, Serving
 from tiphys.proxy.state import PRIMARY, Settings
@@ -36,8 +37,14 @@ def parser(name: str, description: str | None) -> argparse.ArgumentParser:
         metavar="A:P",
         help="/healthz, /livez; empty: none (default: %(default)s)",
     )
-    add("--metrics-bind-address", default="127.0.0.1:10249", metavar="A:P", help="/metrics; empty: none (default: %(default)s)")
+    add(
+        "--metrics-bind-address",
+        default="127.0.0.1:10249",
+        metavar="A:P",
+        help="/metrics, /statusz, /flagz; empty: none (default: %(default)s)",
+    )
     add("--bind-address-hard-fail", default=False, help="not to be able to listen there is the end (default: false)", **_YES_NO)
+    gate_flags.add(parser, feature_gates.PAGES)
     add("--cleanup", default=False, **_YES_NO, help="remove what a proxy has left in the kernel, in every mode, and exit")
     _rules(parser)
     _ipvs(parser)

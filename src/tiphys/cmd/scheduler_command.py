@@ -17,9 +17,11 @@ from tiphys.base.tasks import Service
 from tiphys.client.election import Candidate
 from tiphys.client.leader import Leader, LostLeadership
 from tiphys.client.rest import RestClient
-from tiphys.cmd import component, scheduler_part
+from tiphys.cmd import component, gate_flags, scheduler_part
 from tiphys.cmd.data_directory import Unusable
 from tiphys.cmd.process import cannot_listen, run_until_stopped, settle_memory
+from tiphys.machinery import feature_gates
+from tiphys.machinery.zpages import ZPages
 from tiphys.scheduler.config.settings import SchedulerSettings
 from tiphys.scheduler.serving import Handler
 
@@ -49,11 +51,14 @@ def parser(name: str) -> argparse.ArgumentParser:
         metavar="HOST:PORT",
         help="where to serve metrics, health and explanations, to whoever asks (default: nowhere)",
     )
+    gate_flags.add(parser, feature_gates.PAGES)
     return parser
 
 
 def main(name: str, arguments: list[str]) -> int:
-    given = parser(name).parse_args(arguments)
+    known = parser(name)
+    given = known.parse_args(arguments)
+    gates = gate_flags.gates(given.feature_gates, feature_gates.PAGES)
     settings = _settings(given)
     if given.kubeconfig is None and settings.kubeconfig:
         given.kubeconfig = Path(settings.kubeconfig)
@@ -62,7 +67,8 @@ def main(name: str, arguments: list[str]) -> int:
     access = component.access(given)
     client = RestClient(access, clock=RealClock(), user_agent="tiphys-scheduler")
     try:
-        run_until_stopped(lambda: _serve(given, settings, client, access.server))
+        pages = gate_flags.pages("kube-scheduler", gates, known, given, RealClock())
+        run_until_stopped(lambda: _serve(given, settings, client, access.server, pages))
     except LostLeadership as lost:
         print(f"error: {lost}", file=sys.stderr)
         return 1
@@ -87,13 +93,15 @@ def _address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-async def _serve(given: argparse.Namespace, settings: SchedulerSettings, client: RestClient, server: str) -> None:
+async def _serve(
+    given: argparse.Namespace, settings: SchedulerSettings, client: RestClient, server: str, pages: ZPages
+) -> None:
     clock, metrics = RealClock(), Registry()
     scheduler = scheduler_part.build(
         client, clock, settings, given.plugin, verbosity=given.verbosity, host=socket.gethostname(), metrics=metrics
     )
     announce = _Announce(server)
-    listening = Server(Handler(scheduler, metrics.render, lambda: announce.told).answer)
+    listening = Server(Handler(scheduler, metrics.render, lambda: announce.told, pages).answer)
     try:
         if given.http_address:
             await _listen(listening, *_address(given.http_address))

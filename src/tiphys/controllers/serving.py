@@ -16,8 +16,10 @@ from tiphys.controllers.runner import Runner, Turn
 from tiphys.machinery import errors, times
 from tiphys.machinery.errors import ApiError
 from tiphys.machinery.tree import Obj
+from tiphys.machinery.zpages import ZPages
 
 EXPLAIN = "/explain/controllers"
+PATHS = ("/healthz", "/livez", "/readyz", "/metrics", EXPLAIN)
 _PLAIN = "text/plain; charset=utf-8"
 
 
@@ -57,8 +59,15 @@ def _json(content: Obj) -> Response:
 class Handler:
     """Of the controllers' own server. It does not ask who somebody is: health is for everybody, all else for this machine."""
 
-    def __init__(self, runners: Sequence[Runner], render: Callable[[], bytes], problem: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        runners: Sequence[Runner],
+        render: Callable[[], bytes],
+        problem: Callable[[], str],
+        pages: ZPages | None = None,
+    ) -> None:
         """`problem`: why the controllers are not ready, empty if they are."""
+        self._pages = pages
         self._runners = runners
         self._render = render
         self._problem = problem
@@ -74,6 +83,8 @@ class Handler:
             return Response(403, b"forbidden", _PLAIN)
         if request.path == "/metrics":
             return Response(200, self._render(), metrics.CONTENT_TYPE)
+        if self._pages is not None and (page := self._pages.answer(request, PATHS)) is not None:
+            return page
         if request.path == EXPLAIN or request.path.startswith(f"{EXPLAIN}/"):
             try:
                 return explained(self._runners, request.path.removeprefix(EXPLAIN))

@@ -10,11 +10,13 @@ from tiphys.base.http.messages import Answer, Request, Response
 from tiphys.base.http.server import Server
 from tiphys.base.log import Logger
 from tiphys.base.metrics import CONTENT_TYPE
+from tiphys.machinery.zpages import ZPages
 from tiphys.proxy.health import Health, Told
 from tiphys.proxy.metrics import ProxyMetrics
 from tiphys.proxy.rules import HealthCheck
 
 RETRY_SECONDS = 5.0
+PATHS = ("/metrics", "/healthz", "/proxyMode")
 
 Place = tuple[str, int]
 
@@ -25,6 +27,7 @@ class Serving:
     metrics: Place | None = None
     must: bool = False
     """Not to be able to listen is the end, instead of being tried again."""
+    pages: ZPages | None = None
 
 
 class Servers:
@@ -99,6 +102,9 @@ class Servers:
         return _response(said)
 
     def _metricsz(self, request: Request) -> Response:
+        pages = self._serving.pages
+        if pages is not None and (page := pages.answer(request, PATHS)) is not None:
+            return page
         match request.path:
             case "/metrics":
                 return Response(200, self._metrics.registry.render(), CONTENT_TYPE)

@@ -12,10 +12,12 @@ from tiphys.base import metrics
 from tiphys.base.http.messages import Request, Response
 from tiphys.machinery import errors
 from tiphys.machinery.errors import ApiError
+from tiphys.machinery.zpages import ZPages
 from tiphys.scheduler import explaining
 from tiphys.scheduler.loop import Scheduler
 
 EXPLAIN = "/explain/scheduling/"
+PATHS = ("/healthz", "/livez", "/readyz", "/metrics", EXPLAIN)
 _PLAIN = "text/plain; charset=utf-8"
 _EVERY_NODE = 1_000_000
 
@@ -34,8 +36,11 @@ def explained(scheduler: Scheduler, path: str, query: str) -> Response:
 class Handler:
     """Of the scheduler's own server, which does not ask who somebody is: it belongs on the loopback interface."""
 
-    def __init__(self, scheduler: Scheduler, render: Callable[[], bytes], is_ready: Callable[[], bool]) -> None:
+    def __init__(
+        self, scheduler: Scheduler, render: Callable[[], bytes], is_ready: Callable[[], bool], pages: ZPages | None = None
+    ) -> None:
         self._scheduler = scheduler
+        self._pages = pages
         self._render = render
         self._is_ready = is_ready
 
@@ -48,6 +53,8 @@ class Handler:
                 return Response(200 if ready else 500, b"ok" if ready else b"not ready", _PLAIN)
             case "/metrics":
                 return Response(200, self._render(), metrics.CONTENT_TYPE)
+        if self._pages is not None and (page := self._pages.answer(request, PATHS)) is not None:
+            return page
         if request.path.startswith(EXPLAIN):
             try:
                 return explained(self._scheduler, request.path.removeprefix(EXPLAIN), request.query)

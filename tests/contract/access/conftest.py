@@ -33,6 +33,15 @@ class Served:
 
     async def ask(self, path, token="", method="GET", headers=(), body=None, certificate=None):
         """Status and decoded body."""
+        answer = await self.raw(path, token, method, headers, body, certificate)
+        content = getattr(answer, "body", b"")
+        content = content if isinstance(content, bytes) else b"".join(content)
+        try:
+            return answer.status, orjson.loads(content)
+        except orjson.JSONDecodeError:
+            return answer.status, content.decode()
+
+    async def raw(self, path, token="", method="GET", headers=(), body=None, certificate=None):
         sent = {"content-type": "application/json"}
         if token:
             sent["authorization"] = f"Bearer {token}"
@@ -42,13 +51,7 @@ class Served:
         sent |= {name: ",".join(values) for name, values in repeated.items()}
         data = b"" if body is None else orjson.dumps(body)
         bare, _, query = path.partition("?")
-        answer = await self._pipeline.handle(Request(method, bare, query, sent, data, Peer(certificate=certificate)))
-        content = getattr(answer, "body", b"")
-        content = content if isinstance(content, bytes) else b"".join(content)
-        try:
-            return answer.status, orjson.loads(content)
-        except orjson.JSONDecodeError:
-            return answer.status, content.decode()
+        return await self._pipeline.handle(Request(method, bare, query, sent, data, Peer(certificate=certificate)))
 
 
 @asynccontextmanager

@@ -116,6 +116,8 @@ def test_what_a_kubelet_tells_and_whom(small_logs):
         assert {"run_podsandbox", "create_container", "list_podsandbox"} <= called
         config = (await server.tree("/configz"))["kubeletconfig"]
         assert (config["containerLogMaxSize"], config["maxPods"]) == ("16Ki", 110)
+        assert "\nkubelet statusz\n" in await server.text("/statusz")
+        assert "\nhostname-override" in await server.text("/flagz")
         await until(lambda: counted_as_told(server))
         assert (await server.get("/healthz/syncloop"))[0] == 200
         assert (await server.get("/nothing"))[0] == 404

@@ -340,6 +340,8 @@ def test_rules_that_somebody_throws_out_come_back(network, api, mode):
         network.run("node", "nft flush ruleset")
         eventually(lambda: OURS[mode] in network.run("node", RULES[mode]))
         assert network.run("node", "curl -s http://127.0.0.1:10249/proxyMode") == mode
+        assert "kube-proxy statusz" in network.run("node", "curl -s http://127.0.0.1:10249/statusz")
+        assert "iptables-sync-period" in network.run("node", "curl -s http://127.0.0.1:10249/flagz")
         # The kernel has them a moment before the proxy knows that it has.
         told = 'kubeproxy_sync_full_proxy_rules_duration_seconds_count{ip_family="IPv4"} 2\n'
         eventually(lambda: told in network.run("node", "curl -s http://127.0.0.1:10249/metrics"))

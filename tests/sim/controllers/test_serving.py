@@ -12,6 +12,8 @@ from tiphys.base.http.messages import Peer, Request
 from tiphys.controllers.registry import Settings, controllers
 from tiphys.controllers.serving import Handler, explained
 from tiphys.machinery.errors import ApiError
+from tiphys.machinery.feature_gates import FeatureGates
+from tiphys.machinery.zpages import ZPages
 
 
 def every() -> list[Any]:
@@ -41,7 +43,8 @@ def test_what_a_controller_did_and_what_woke_it():
 
 def test_health_is_for_everybody_and_the_rest_for_this_machine():
     problems = ["the caches are being filled"]
-    handler = Handler([], lambda: b"metrics", lambda: problems[0])
+    pages = ZPages("kube-controller-manager", FeatureGates(), {"v": "2"}, 0.0, lambda: 1.0, lambda separators: separators[0])
+    handler = Handler([], lambda: b"metrics", lambda: problems[0], pages)
 
     def ask(path: str, peer: str = "10.0.0.1") -> tuple[int, bytes]:
         found = asyncio.run(handler.answer(Request("GET", path, "", {}, peer=Peer(peer))))
@@ -51,7 +54,9 @@ def test_health_is_for_everybody_and_the_rest_for_this_machine():
     assert ask("/readyz") == (500, b"the caches are being filled")
     problems[0] = ""
     assert ask("/readyz") == (200, b"ok")
-    assert ask("/metrics")[0] == ask("/explain/controllers")[0] == 403
+    assert ask("/metrics")[0] == ask("/explain/controllers")[0] == ask("/flagz")[0] == ask("/statusz")[0] == 403
+    assert ask("/flagz", "127.0.0.1")[1].endswith(b"\nv:2\n")
+    assert b"Paths: /explain /flagz /healthz /livez /metrics /readyz /statusz\n" in ask("/statusz", "::1")[1]
     assert ask("/metrics", "127.0.0.1") == (200, b"metrics")
     assert ask("/explain/controllers", "::1")[0] == 200
     assert ask("/explain/controllers/nobody", "::1")[0] == ask("/else", "::1")[0] == 404

@@ -1,4 +1,4 @@
-"""What --runtime-config turns on and off, refused in the words in which a live v1.36.4 kube-apiserver refused the same values."""
+"""What --runtime-config turns on and off, refused as a live v1.36.4 kube-apiserver has refused the same values."""
 
 import pytest
 

@@ -89,6 +89,7 @@ nodePortAddresses: [primary]
 healthzBindAddress: 127.0.0.1:1
 metricsBindAddress: "[::]:2"
 bindAddressHardFail: true
+featureGates: {ComponentFlagz: false}
 iptables: {masqueradeBit: 3, masqueradeAll: true, syncPeriod: 1m, minSyncPeriod: 2s, localhostNodePorts: false}
 nftables: {masqueradeBit: 9, syncPeriod: 7s}
 conntrack: {maxPerCore: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 5s, tcpBeLiberal: true}
@@ -99,6 +100,7 @@ conntrack: {maxPerCore: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 5s, t
     assert (found.mark, found.masquerade_all, found.sync_period, found.min_sync_period) == (8, True, 60.0, 2.0)
     assert (found.node_port_ranges, found.localhost_node_ports, found.tcp_liberal) == (("primary",), False, True)
     assert proxy_flags.serving(given) == Serving(("127.0.0.1", 1), ("::", 2), must=True)
+    assert given.feature_gates == {"ComponentFlagz": False}
     assert proxy_flags.switches(given, found) == {
         "net/netfilter/nf_conntrack_tcp_timeout_close_wait": 5,
         "net/netfilter/nf_conntrack_tcp_be_liberal": 1,

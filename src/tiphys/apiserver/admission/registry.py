@@ -46,6 +46,7 @@ from tiphys.apiserver.authz.attributes import Authorizer
 from tiphys.apiserver.catalogue import Catalogue
 from tiphys.apiserver.lookup import Lookup
 from tiphys.base.clock import Clock
+from tiphys.machinery.feature_gates import TOPOLOGY_LABELS, FeatureGates
 from tiphys.store.interface import Store
 
 
@@ -71,6 +72,7 @@ class AdmissionSettings:
     disabled: tuple[str, ...] = ()
     configuration: Configuration = field(default_factory=Configuration)
     allow_privileged: bool = True
+    gates: FeatureGates = field(default_factory=FeatureGates)
 
     def __post_init__(self) -> None:
         """Raises UnusablePlugins."""
@@ -141,6 +143,8 @@ ORDER = (
     Entry("AlwaysDeny", lambda _: AlwaysDeny(), on=False),
 )
 
+BEHIND_GATES = {"PodTopologyLabels": TOPOLOGY_LABELS}
+"""Plugins that have nothing to do while their feature gate is off."""
 NAMES = frozenset(each.name for each in ORDER)
 IDLE = frozenset(("ClusterTrustBundleAttest", "JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"))
 """Default ones of upstream that may be named and have nothing to do: what they judge is served behind feature gates only."""
@@ -162,5 +166,6 @@ def select(enabled: Iterable[str] = (), disabled: Iterable[str] = ()) -> list[En
 
 
 def plugins(parts: Parts, settings: AdmissionSettings) -> list[Plugin]:
-    chosen = [each.make(parts) for each in select(settings.enabled, settings.disabled)]
+    gated = {plugin for plugin, gate in BEHIND_GATES.items() if not settings.gates.on(gate)}
+    chosen = [each.make(parts) for each in select(settings.enabled, settings.disabled) if each.name not in gated]
     return chosen if settings.allow_privileged else [*chosen, NoPrivileges()]

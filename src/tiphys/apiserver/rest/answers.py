@@ -8,11 +8,11 @@ from tiphys.api.kind import Kind
 from tiphys.apiserver import table
 from tiphys.apiserver.call import Call
 from tiphys.apiserver.negotiate import JSON, YAML, Form, accept
-from tiphys.apiserver.rest.go_yaml import to_yaml
 from tiphys.base.http.messages import Response
 from tiphys.machinery import errors
 from tiphys.machinery.errors import ApiError
 from tiphys.machinery.fields import quote
+from tiphys.machinery.go_yaml import to_yaml
 from tiphys.machinery.record import Record
 from tiphys.machinery.tree import Obj
 

@@ -217,6 +217,7 @@ USED: Final = frozenset(
         "evictionSoftGracePeriod",
         "failCgroupV1",
         "failSwapOn",
+        "featureGates",
         "fileCheckFrequency",
         "healthzBindAddress",
         "healthzPort",

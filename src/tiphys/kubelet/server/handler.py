@@ -15,6 +15,7 @@ from tiphys.kubelet.server.pods import PodRequests
 from tiphys.kubelet.server.refusal import Refused
 from tiphys.machinery.errors import ApiError
 from tiphys.machinery.tree import Obj
+from tiphys.machinery.zpages import ZPages
 
 Handling = Callable[[Request, Asked], Awaitable[Answer]]
 _TEXT = "text/plain; charset=utf-8"
@@ -23,11 +24,13 @@ _OPEN = frozenset(("pods", "stats/summary", "metrics", "metrics/cadvisor", "metr
 
 
 class Handler:
-    def __init__(self, kubelet: Kubelet, client: Client, runtime: Runtime, clock: Clock, settings: Obj) -> None:
+    def __init__(
+        self, kubelet: Kubelet, client: Client, runtime: Runtime, clock: Clock, settings: Obj, pages: ZPages | None = None
+    ) -> None:
         self._access = Access(client, clock, kubelet.context.config.node, settings)
         self._debugging: bool = settings["enableDebuggingHandlers"]
         self._telemetry = kubelet.telemetry
-        pods, node = PodRequests(kubelet, runtime, clock), NodeRequests(kubelet)
+        pods, node = PodRequests(kubelet, runtime, clock), NodeRequests(kubelet, pages)
         self._kinds: dict[str, Handling] = {
             "containerLogs": pods.logs,
             "exec": pods.exec,
@@ -45,6 +48,8 @@ class Handler:
             "metrics/resource": node.resource_metrics,
             "metrics/probes": node.probe_metrics,
             "configz": node.configz,
+            "flagz": node.page,
+            "statusz": node.page,
             "logs": node.logs,
             "debug": node.debug,
             **dict.fromkeys(("healthz", "healthz/ping", "healthz/log", "healthz/syncloop", "livez"), node.healthy),

@@ -10,11 +10,12 @@ import orjson
 from tiphys.base.http.messages import Answer, Request, Response
 from tiphys.base.metrics import CONTENT_TYPE
 from tiphys.kubelet.loop import Kubelet
-from tiphys.kubelet.server.paths import Asked, is_on, query_of
+from tiphys.kubelet.server.paths import PATHS, Asked, is_on, query_of
 from tiphys.kubelet.server.refusal import Refused
 from tiphys.kubelet.stats import exposition
 from tiphys.kubelet.stats.summary import summary
 from tiphys.machinery.tree import Obj
+from tiphys.machinery.zpages import ZPages
 
 _TEXT = "text/plain; charset=utf-8"
 _LOGS = Path("/var/log")
@@ -22,8 +23,9 @@ _MOST_OF_A_LOG = 16 << 20
 
 
 class NodeRequests:
-    def __init__(self, kubelet: Kubelet) -> None:
+    def __init__(self, kubelet: Kubelet, pages: ZPages | None = None) -> None:
         self._kubelet = kubelet
+        self._pages = pages
 
     async def pods(self, _request: Request, _asked: Asked) -> Answer:
         return _pod_list(self._kubelet.pods())
@@ -62,6 +64,13 @@ class NodeRequests:
 
     async def configz(self, _request: Request, _asked: Asked) -> Answer:
         return Response(200, orjson.dumps({"kubeletconfig": self._kubelet.context.config.settings}))
+
+    async def page(self, request: Request, _asked: Asked) -> Answer:
+        """/flagz and /statusz, where they are on."""
+        found = self._pages.answer(request, PATHS) if self._pages is not None else None
+        if found is None:
+            raise Refused(404, "404 page not found\n")
+        return found
 
     async def healthy(self, request: Request, asked: Asked) -> Answer:
         problem = self._kubelet.late()

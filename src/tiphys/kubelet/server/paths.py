@@ -24,6 +24,8 @@ _ALONE = frozenset(
         "pods",
         "runningpods",
         "configz",
+        "flagz",
+        "statusz",
         "healthz",
         "healthz/ping",
         "healthz/log",
@@ -39,9 +41,17 @@ _ALONE = frozenset(
     )
 )
 _WITH_REST = ("logs", "debug")
+PATHS = tuple(f"/{each}" for each in (*sorted(_ALONE), *_WITH_CONTAINER, *_WITH_REST, "portForward"))
 # The fine-grained rights go before the general one: either is enough.
 _FINE = {"pods": "pods", "runningpods": "pods", "healthz": "healthz", "livez": "healthz", "configz": "configz"}
-_OWN = {"stats": "stats", "metrics": "metrics", "logs": "log", "checkpoint": "checkpoint"}
+_OWN = {
+    "stats": "stats",
+    "metrics": "metrics",
+    "logs": "log",
+    "checkpoint": "checkpoint",
+    "statusz": "statusz",
+    "flagz": "configz",
+}
 DEBUGGING = frozenset(("run", "exec", "attach", "portForward", "containerLogs", "runningpods", "checkpoint", "logs", "debug"))
 """Not there where enableDebuggingHandlers is off."""
 

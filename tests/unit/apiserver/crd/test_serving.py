@@ -498,3 +498,34 @@ def test_a_quota_counts_them():
         assert "exceeded quota: q" in (await wire("POST", CRONTABS, crontab("b"))).message
 
     converse(scenario)
+
+
+# A live v1.36.4 kube-apiserver has answered the same requests so; of a built-in kind it refuses them by the path.
+@pytest.mark.parametrize(
+    ("method", "path", "status", "message"),
+    [
+        ("POST", f"{CRONTABS}/other", 201, ""),
+        ("POST", f"{CRONTABS}/my", 409, f'crontabs.{GROUP} "my" already exists'),
+        ("HEAD", f"{CRONTABS}/my", 200, ""),
+        ("POST", f"{CRONTABS}/my/status", 405, f'create is not supported on resources of kind "crontabs.{GROUP}"'),
+        ("DELETE", f"{CRONTABS}/my/status", 405, f'delete is not supported on resources of kind "crontabs.{GROUP}"'),
+        ("OPTIONS", f"{CRONTABS}/my", 405, f' is not supported on resources of kind "crontabs.{GROUP}"'),
+        ("PUT", CRONTABS, 400, "name must be provided"),
+        ("PATCH", CRONTABS, 415, "the body of the request was in an unknown format"),
+        ("POST", f"/apis/{GROUP}/v1/crontabs", 404, "404 page not found"),
+        ("GET", f"/apis/{GROUP}/v1/crontabs/my", 404, "404 page not found"),
+        ("GET", f"/apis/{GROUP}/v1/crontabs", 200, ""),
+    ],
+)
+def test_verbs_count_and_not_paths(method: str, path: str, status: int, message: str):
+    async def scenario(wire: Wire) -> None:
+        await define(wire, definition(version(subresources={"status": {}})))
+        assert (await wire("POST", CRONTABS, crontab("my"))).status == 201
+        body = crontab("my" if status == 409 else "named-by-its-body") if method != "GET" else None
+        answer = await wire(method, path, body)
+        assert answer.status == status
+        assert message in (answer.text if message.startswith("404") else answer.message if message else "")
+        if status == 201:
+            assert answer.tree["metadata"]["name"] == "named-by-its-body"
+
+    converse(scenario)

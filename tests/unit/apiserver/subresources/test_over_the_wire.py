@@ -108,6 +108,8 @@ def test_bindings():
         assert (await wire("POST", PODS + "/p/binding", binding("p", name="n"))).status == 201
         again = await wire("POST", PODS + "/p/binding", binding("p", name="m"))
         assert again.message.endswith('pod p is already assigned to node "n"')
+        # v1.36.4, asked live: the collection takes bindings, and there is nothing below it.
+        assert (await wire("POST", "/api/v1/namespaces/default/bindings/p", binding("", name="n"))).status == 404
         nameless = await wire("POST", "/api/v1/namespaces/default/bindings", binding("", name="n"))
         assert (nameless.status, nameless.message) == (400, "Name parameter required.")
 

@@ -40,6 +40,8 @@ def test_rights():
         ("/healthz", ["healthz", "proxy"]),
         ("/healthz/syncloop", ["healthz", "proxy"]),
         ("/configz", ["configz", "proxy"]),
+        ("/statusz", ["statusz"]),
+        ("/flagz", ["configz"]),
         ("/stats/summary", ["stats"]),
         ("/metrics", ["metrics"]),
         ("/metrics/cadvisor", ["metrics"]),
