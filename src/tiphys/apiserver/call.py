@@ -35,6 +35,10 @@ class Identity(Protocol):
         ...
 
 
+WATCH_SECONDS = 1800.0
+"""Watches without timeoutSeconds end after this long, up to twice as long, so that they do not all return at once."""
+
+
 @dataclass(slots=True)
 class Backend:
     """The parts of the server that verbs work with. Built once by the composition root."""
@@ -56,6 +60,7 @@ class Backend:
     chance: Callable[[], float]
     """A number in [0, 1)."""
     pod_requests: PodRequests = field(default_factory=PodRequests)
+    watch_seconds: float = WATCH_SECONDS
 
 
 @dataclass(slots=True)

@@ -93,6 +93,7 @@ class Pipeline:
         self._auditor = auditor
         self.compresses = True
         """Answers, for those who take that."""
+        self.longest = LONGEST
         # Unique enough for a log, at a fraction of the price of a new UUID for every request.
         self._run = backend.new_uid().rpartition("-")[0]
         self._requests = 0
@@ -208,7 +209,7 @@ class Pipeline:
         except ValueError as problem:
             raise errors.bad_request(f"invalid timeout specified in the request URL - {problem}") from None
         try:
-            async with asyncio.timeout(min(seconds, LONGEST) if seconds > 0 else LONGEST):
+            async with asyncio.timeout(min(seconds, self.longest) if seconds > 0 else self.longest):
                 return await _carried_out(call)
         except TimeoutError:
             raise errors.timeout("request did not complete within the allotted timeout") from None

@@ -19,7 +19,7 @@ from tiphys.apiserver.local_client import LocalClient
 from tiphys.apiserver.nonresource import Explainer, NonResource, version
 from tiphys.apiserver.observing import RequestObserver
 from tiphys.apiserver.openapi.documents import OpenApi
-from tiphys.apiserver.pipeline import Auditor, Authenticator, Authorizer, Pipeline
+from tiphys.apiserver.pipeline import LONGEST, Auditor, Authenticator, Authorizer, Pipeline
 from tiphys.apiserver.rest import answers
 from tiphys.apiserver.state_metrics import show_store, show_version
 from tiphys.base.http.messages import Request, Response
@@ -43,6 +43,9 @@ class Options:
     advertise: str = ""
     """The address that clients inside the cluster use; the bind address if empty."""
     shutdown_grace: float = 10.0
+    shutdown_delay: float = 0.0
+    """Seconds for which it still serves, and says that it is not ready: until nobody is sent to it any more."""
+    longest_request: float = LONGEST
     event_ttl: float = TTL
     """Seconds after which events go that nobody has repeated; 0: never."""
     seats: int = SEATS
@@ -92,6 +95,7 @@ class ApiServer:
         observer = RequestObserver(metrics, log)
         self.pipeline = Pipeline(backend, authenticator, authorizer, gate, observer, other.answer, log, options.auditor)
         self.pipeline.compresses = options.gates.on(COMPRESSION)
+        self.pipeline.longest = options.longest_request
         self.definitions = Definitions(backend, LocalClient(self.pipeline, SERVER, AGENT), log)
         """The service that serves custom resources."""
         self._server = Server(
@@ -139,6 +143,7 @@ class ApiServer:
             await first_done(keep_compacting(store, clock), keep_expiring(store, clock, self._options.event_ttl))
         finally:
             self._stopping = True
+            await self.backend.clock.sleep(self._options.shutdown_delay)
             await self._server.shutdown(self._options.shutdown_grace)
 
 

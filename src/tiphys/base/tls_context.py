@@ -16,23 +16,26 @@ class Serving:
     server = Server(handler, ssl_context=serving.context)
     """
 
-    def __init__(self, pair: Pair, client_authorities: Sequence[bytes] = ()) -> None:
-        self.context = _server_context(pair, client_authorities)
+    def __init__(
+        self, pair: Pair, client_authorities: Sequence[bytes] = (), minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    ) -> None:
+        self._minimum = minimum
+        self.context = _server_context(pair, client_authorities, minimum)
         self._newest = self.context
         self.context.sni_callback = self._choose
 
     def reload(self, pair: Pair, client_authorities: Sequence[bytes] = ()) -> None:
         """From the next connection on."""
-        self._newest = _server_context(pair, client_authorities)
+        self._newest = _server_context(pair, client_authorities, self._minimum)
 
     def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         if self._newest is not self.context:
             connection.context = self._newest
 
 
-def _server_context(pair: Pair, client_authorities: Sequence[bytes]) -> ssl.SSLContext:
+def _server_context(pair: Pair, client_authorities: Sequence[bytes], minimum: ssl.TLSVersion) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = minimum
     context.set_alpn_protocols(_ALPN)
     # Clients of a cluster keep their connections; tickets would only make the first bytes of each more.
     context.num_tickets = 0

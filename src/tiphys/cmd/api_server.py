@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from ssl import TLSVersion
 from typing import Any
 
 from tiphys.api.metrics import KINDS as METRICS
@@ -26,7 +27,7 @@ from tiphys.apiserver.authz import write_hooks
 from tiphys.apiserver.authz.abac import Policy
 from tiphys.apiserver.authz.escalation import EscalationGuard
 from tiphys.apiserver.bootstrapping import Given
-from tiphys.apiserver.call import Backend
+from tiphys.apiserver.call import WATCH_SECONDS, Backend
 from tiphys.apiserver.catalogue import Catalogue
 from tiphys.apiserver.definitions import definitions
 from tiphys.apiserver.enablement import Enablement
@@ -36,6 +37,7 @@ from tiphys.apiserver.event_expiry import TTL
 from tiphys.apiserver.flow_control import SEATS
 from tiphys.apiserver.lookup import Lookup
 from tiphys.apiserver.node_metrics import Scraper
+from tiphys.apiserver.pipeline import LONGEST
 from tiphys.apiserver.server import ApiServer, Options
 from tiphys.apiserver.subresources.remote import KubeletSettings, Remote
 from tiphys.apiserver.watch_cache import WatchCaches
@@ -60,6 +62,15 @@ from tiphys.machinery.zpages import ZPages
 from tiphys.store.interface import Store
 
 NODE_PORTS = (30000, 32767)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """In seconds."""
+
+    longest_request: float = LONGEST
+    shortest_watch: float = WATCH_SECONDS
+    shutdown_delay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +101,8 @@ class ApiServerSettings:
     encryption: Encryption = NO_ENCRYPTION
     verbosity: int = 0
     shutdown_grace: float = 10.0
+    pace: Pace = field(default_factory=Pace)
+    tls_minimum: TLSVersion = TLSVersion.TLSv1_2
     event_ttl: float = TTL
     seats: int = SEATS
     enablement: Enablement = field(default_factory=Enablement)
@@ -134,7 +147,8 @@ async def open_api_server(settings: ApiServerSettings, clock: Clock) -> AsyncIte
         lookup = Lookup(store)
         authorizers, file = settings.authorizers, settings.authorization_file
         authorized = await authorization.build(authorizers, settings.policies, file, store, clock)
-        authenticated = authentication.build(settings.trusted, settings.serving, lookup, authorized.chain, clock)
+        minimum = settings.tls_minimum
+        authenticated = authentication.build(settings.trusted, settings.serving, lookup, authorized.chain, clock, minimum)
         allocator = ServiceAllocator(lookup, settings.service_cidrs, settings.node_ports, random.random, new_uid)
         guard = EscalationGuard(authorized.roles, authorized.chain)
         kinds = (*KINDS, *METRICS) if settings.node_metrics else KINDS
@@ -153,6 +167,7 @@ async def open_api_server(settings: ApiServerSettings, clock: Clock) -> AsyncIte
             new_uid=new_uid,
             choose=random.choice,
             chance=random.random,
+            watch_seconds=settings.pace.shortest_watch,
             authorizer=authorized.chain,
             identity=authenticated.identity,
             tokens=authenticated.tokens,
@@ -169,6 +184,8 @@ async def open_api_server(settings: ApiServerSettings, clock: Clock) -> AsyncIte
                 port=settings.port,
                 also_hosts=settings.also_hosts,
                 shutdown_grace=settings.shutdown_grace,
+                shutdown_delay=settings.pace.shutdown_delay,
+                longest_request=settings.pace.longest_request,
                 event_ttl=settings.event_ttl,
                 seats=settings.seats,
                 issuer=authenticated.documents,

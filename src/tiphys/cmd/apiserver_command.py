@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from ssl import TLSVersion
 from typing import Any, TypeVar
 
 from tiphys.apiserver.authn import signing_keys, token_file
@@ -25,10 +26,11 @@ from tiphys.cmd import (
     certificates,
     flags,
     gate_flags,
+    idle_flags,
     kubelet_client_flags,
     writing_flags,
 )
-from tiphys.cmd.api_server import ApiServerSettings, open_api_server
+from tiphys.cmd.api_server import ApiServerSettings, Pace, open_api_server
 from tiphys.cmd.apiserver_flags import ISSUER, parser
 from tiphys.cmd.authentication import FrontProxy, ServiceAccounts, Trusted
 from tiphys.cmd.certificates import Certificates
@@ -41,12 +43,14 @@ from tiphys.machinery import feature_gates
 __all__ = ["main", "parser"]
 
 T = TypeVar("T")
+_TLS = {"VersionTLS12": TLSVersion.TLSv1_2, "VersionTLS13": TLSVersion.TLSv1_3}
 
 
 def main(name: str, arguments: list[str]) -> int:
     known = parser(name)
     given = known.parse_args(arguments)
     authorization_flags.settle(given, flags.named(known, arguments))
+    idle_flags.tell(given)
     _check(given)
     with ExitStack() as stack:
         made = _made(given, stack)
@@ -81,6 +85,9 @@ def _addresses(given: argparse.Namespace) -> list[str]:
 
 def _check(given: argparse.Namespace) -> None:
     """Raises Unusable for flags that contradict each other or make no sense."""
+    for name in ("request_timeout", "min_request_timeout", "shutdown_delay_duration"):
+        if getattr(given, name) < 0:
+            raise Unusable(f"--{name.replace('_', '-')} can not be negative value")
     for first, second in (("tls_cert_file", "tls_private_key_file"), ("etcd_certfile", "etcd_keyfile")):
         if (getattr(given, first) is None) != (getattr(given, second) is None):
             raise Unusable(f"--{first.replace('_', '-')} and --{second.replace('_', '-')} go together")
@@ -126,6 +133,7 @@ def _settings(given: argparse.Namespace, made: Certificates | None) -> ApiServer
             given.etcd_cafile,
             given.etcd_certfile,
             given.etcd_keyfile,
+            given.etcd_prefix,
         ),
         host=given.bind_address,
         port=given.secure_port,
@@ -142,6 +150,8 @@ def _settings(given: argparse.Namespace, made: Certificates | None) -> ApiServer
         node_metrics=given.node_metrics,
         verbosity=given.v,
         shutdown_grace=given.shutdown_grace,
+        pace=Pace(given.request_timeout, given.min_request_timeout, given.shutdown_delay_duration),
+        tls_minimum=_TLS[given.tls_min_version],
         event_ttl=given.event_ttl,
         seats=given.max_requests_inflight + given.max_mutating_requests_inflight,
         enablement=api_flags.enabled(given),

@@ -3,14 +3,17 @@
 import argparse
 from pathlib import Path
 
+from tiphys.apiserver.call import WATCH_SECONDS
 from tiphys.apiserver.event_expiry import TTL
 from tiphys.apiserver.flow_control import READS, WRITES
+from tiphys.apiserver.pipeline import LONGEST
 from tiphys.cmd import (
     api_flags,
     authentication_flags,
     authorization_flags,
     data_directory,
     gate_flags,
+    idle_flags,
     kubelet_client_flags,
     writing_flags,
 )
@@ -56,6 +59,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     gate_flags.add(parser, feature_gates.API_SERVER)
     kubelet_client_flags.add(parser)
     writing_flags.add(parser)
+    idle_flags.add(parser.add_argument_group("flags of upstream that change nothing here"))
     parser.add_argument(
         "--allow-privileged",
         type=yes_or_no,
@@ -89,6 +93,33 @@ def _serving(group: argparse._ArgumentGroup) -> None:
             metavar="N",
             help="with its sibling: how many requests are served at a time (default: %(default)s)",
         )
+    add(
+        "--tls-min-version",
+        choices=("VersionTLS12", "VersionTLS13"),
+        default="VersionTLS12",
+        help="the oldest TLS that is spoken (default: %(default)s)",
+    )
+    add(
+        "--request-timeout",
+        type=writing_flags.seconds,
+        default=LONGEST,
+        metavar="D",
+        help="the longest that a request may ask for with its own timeout (default: 1m0s)",
+    )
+    add(
+        "--min-request-timeout",
+        type=int,
+        default=int(WATCH_SECONDS),
+        metavar="S",
+        help="after how many seconds a watch ends that says nothing, up to twice as many (default: %(default)s)",
+    )
+    add(
+        "--shutdown-delay-duration",
+        type=writing_flags.seconds,
+        default=0.0,
+        metavar="D",
+        help="how long it still serves when it is told to stop, and says that it is not ready (default: 0s)",
+    )
     add("--shutdown-grace", type=float, default=10.0, metavar="S", help="seconds for requests to finish (default: %(default)s)")
 
 
@@ -100,6 +131,7 @@ def _storing(group: argparse._ArgumentGroup) -> None:
     add("--etcd-cafile", type=Path, metavar="F", help="authority of etcd's certificates")
     add("--etcd-certfile", type=Path, metavar="F", help="certificate to show to etcd")
     add("--etcd-keyfile", type=Path, metavar="F", help="its key")
+    add("--etcd-prefix", default="/registry", metavar="P", help="of all keys in etcd (default: %(default)s)")
     add(
         "--event-ttl",
         type=writing_flags.seconds,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from ssl import TLSVersion
 
 from tiphys.apiserver.authn import signing_keys, token_file
 from tiphys.apiserver.authn.anonymous import Anonymous
@@ -121,10 +122,16 @@ class Trusted:
 class Handshakes:
     """What the server shows and whom it trusts when a connection begins; each may change while it runs."""
 
-    def __init__(self, pair: Pair, client_authority: bytes, front_proxy_authority: bytes) -> None:
+    def __init__(
+        self,
+        pair: Pair,
+        client_authority: bytes,
+        front_proxy_authority: bytes,
+        minimum: TLSVersion = TLSVersion.TLSv1_2,
+    ) -> None:
         self._pair = pair
         self._authorities = {"client": client_authority, "front proxy": front_proxy_authority}
-        self.serving = Serving(pair, self._trusted)
+        self.serving = Serving(pair, self._trusted, minimum)
 
     @property
     def _trusted(self) -> list[bytes]:
@@ -150,7 +157,14 @@ class Authentication:
     """For watched_files.keep_looking."""
 
 
-def build(trusted: Trusted, serving: Pair, lookup: Lookup, authorizer: Authorizer, clock: Clock) -> Authentication:
+def build(
+    trusted: Trusted,
+    serving: Pair,
+    lookup: Lookup,
+    authorizer: Authorizer,
+    clock: Clock,
+    minimum: TLSVersion = TLSVersion.TLSv1_2,
+) -> Authentication:
     """The authenticators in the order in which they are asked, which is upstream's: certificates, then what this server can
     tell by itself, then what it has to ask others about."""
     accounts, files = trusted.accounts, trusted.files
@@ -173,7 +187,8 @@ def build(trusted: Trusted, serving: Pair, lookup: Lookup, authorizer: Authorize
     ]
     anonymous = Anonymous(trusted.anonymous_paths) if trusted.anonymous else None
     chain = Chain([each for each in ways if each is not None], anonymous)
-    handshakes = Handshakes(serving, trusted.client_authority, trusted.front_proxy.authority if trusted.front_proxy else b"")
+    front = trusted.front_proxy
+    handshakes = Handshakes(serving, trusted.client_authority, front.authority if front else b"", minimum)
     return Authentication(
         Identity(chain, bearer, authorizer),
         TokenGrants(

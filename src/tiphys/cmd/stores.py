@@ -20,6 +20,8 @@ class StoreSettings:
     certificate: Path | None = None
     key: Path | None = None
     """Of etcd and towards it."""
+    prefix: str = "/registry"
+    """Of all keys in etcd."""
     codec: Codec | None = None
     """Seals what is kept for good: encryption at rest."""
 
@@ -43,5 +45,5 @@ def open_store(settings: StoreSettings) -> AbstractAsyncContextManager[Store]:
         return SqliteStore.open(settings.file, codec=settings.codec)
     from tiphys.store.etcd import EtcdConfig, EtcdStore
 
-    config = EtcdConfig(settings.said.split(","), settings.ca, settings.certificate, settings.key)
+    config = EtcdConfig(settings.said.split(","), settings.ca, settings.certificate, settings.key, settings.prefix)
     return EtcdStore.open(config, codec=settings.codec)

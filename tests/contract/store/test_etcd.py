@@ -404,3 +404,13 @@ async def test_mutual_tls(tmp_path, make_etcd):
     with pytest.raises(Unavailable):
         async with EtcdStore.open(EtcdConfig((etcd.client,), ca=cert, patience=0.5)):
             pass
+
+
+async def test_clusters_share_an_etcd_by_their_prefixes(own_etcd):
+    mine, yours = (EtcdConfig((own_etcd.client,), prefix=each) for each in ("/mine", "/yours"))
+    async with EtcdStore.open(mine) as store, EtcdStore.open(yours) as other:
+        await store.write([put("a/x", "mine")])
+        await other.write([put("a/x", "yours")])
+        await store.write([put("a/y", "mine")])
+        assert [record.name for record in (await other.list("pods")).records] == ["a/x"]
+        assert [record.name for record in (await store.list("pods")).records] == ["a/x", "a/y"]

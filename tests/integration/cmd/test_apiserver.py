@@ -7,7 +7,7 @@ import signal
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -55,8 +55,8 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def apiserver(pki: Path, etcd: str, *more: str) -> Iterator[int]:
-    """The port of one that runs without any data directory."""
+def apiserver(pki: Path, etcd: str, *more: str, ending: Callable[[int], None] | None = None) -> Iterator[int]:
+    """The port of one that runs without any data directory. `ending`: what to do while it has been told to stop."""
     command = [sys.executable, "-m", "tiphys.cmd.main", "apiserver", f"--etcd-servers={etcd}", "--secure-port=0"]
     command += ["--bind-address=127.0.0.1", "--data-dir=/does/not/exist", f"--client-ca-file={pki / 'ca.crt'}"]
     command += [f"--tls-cert-file={pki / 'server.crt'}", f"--tls-private-key-file={pki / 'server.key'}"]
@@ -69,7 +69,22 @@ def apiserver(pki: Path, etcd: str, *more: str) -> Iterator[int]:
         assert serving.startswith("Serving on https://127.0.0.1:"), serving
         yield int(serving.rpartition(":")[2])
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        if ending is not None:
+            ending(int(serving.rpartition(":")[2]))
+            assert process.poll() is None
+            process.kill()
+        assert process.wait(60) == (0 if ending is None else -signal.SIGKILL)
+
+
+def page(pki: Path, port: int, path: str) -> tuple[int, str]:
+    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+    context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=20)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    read = answer.read().decode()
+    connection.close()
+    return answer.status, read
 
 
 def ask(pki: Path, port: int, who: str, path: str, method: str = "GET", tree: dict | None = None, **headers: str):
@@ -144,3 +159,33 @@ def test_abac(pki, etcd, tmp_path):
         assert ask(pki, port, "reader", "/api/v1/pods")[0] == 200
         assert ask(pki, port, "reader", "/api/v1/secrets")[0] == 403
         assert ask(pki, port, "admin", "/api/v1/secrets")[0] == 200
+
+
+def test_servers_of_two_clusters_share_an_etcd_by_their_prefix(pki, etcd):
+    collection = "/api/v1/namespaces/default/configmaps"
+    with apiserver(pki, etcd, "--etcd-prefix=/one") as one, apiserver(pki, etcd, "--etcd-prefix=/two") as two:
+        assert ask(pki, one, "admin", collection, "POST", {"metadata": {"name": "alone"}})[0] == 201
+        assert ask(pki, one, "admin", f"{collection}/alone")[0] == 200
+        assert ask(pki, two, "admin", f"{collection}/alone")[0] == 404
+
+
+# v1.36 staging/src/k8s.io/apiserver/pkg/server/genericapiserver.go: preparedGenericAPIServer.RunWithContext
+def test_a_server_that_is_told_to_stop_still_serves_for_a_while(pki, etcd):
+    def ending(port: int) -> None:
+        while page(pki, port, "/readyz")[0] == 200:
+            pass
+        status, told = page(pki, port, "/readyz?verbose=")
+        assert (status, "[-]shutdown failed" in told) == (500, True)
+        assert ask(pki, port, "admin", "/api/v1/namespaces")[0] == 200
+
+    with apiserver(pki, etcd, "--shutdown-delay-duration=10m", ending=ending) as port:
+        assert page(pki, port, "/readyz")[0] == 200
+
+
+def test_the_oldest_tls_that_is_spoken(pki, etcd):
+    with apiserver(pki, etcd, "--tls-min-version=VersionTLS13") as port:
+        assert ask(pki, port, "admin", "/version")[0] == 200
+        old = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+        old.maximum_version = ssl.TLSVersion.TLSv1_2
+        with pytest.raises(ssl.SSLError):
+            http.client.HTTPSConnection("127.0.0.1", port, context=old).request("GET", "/version")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiphys.machinery.record import stamp, unstamp
-from tiphys.store.etcd.keys import key_of, place_of, understand
+from tiphys.store.etcd.keys import Keys, understand
 
 
 @pytest.mark.parametrize(
@@ -30,20 +30,31 @@ from tiphys.store.etcd.keys import key_of, place_of, understand
     ],
 )
 def test_keys(key, place):
-    assert place_of(key) == place
+    assert Keys().place(key) == place
     if place is not None:
-        assert key_of(*place) == key
+        assert Keys().of(*place) == key
+
+
+# v1.36 staging/src/k8s.io/apiserver/pkg/storage/etcd3/store.go: the prefix is a path, with or without slashes around it.
+@pytest.mark.parametrize("prefix", ["/mine", "mine", "/mine/", "/deeper/still"])
+def test_another_prefix(prefix):
+    keys = Keys(prefix)
+    whole = f"/{prefix.strip('/')}".encode()
+    assert keys.of("pods", "default/web") == whole + b"/pods/default/web"
+    assert keys.place(whole + b"/pods/default/web") == ("pods", "default/web")
+    assert keys.place(b"/registry/pods/default/web") is None
+    assert keys.begin < keys.of("zzz", "z") < keys.end
 
 
 @pytest.mark.parametrize("bucket", ["", "some/thing", "services", "example.com", "a/b/c"])
 def test_ambiguous_buckets(bucket):
     with pytest.raises(ValueError, match="cannot be a bucket"):
-        key_of(bucket, "name")
+        Keys().of(bucket, "name")
 
 
 @given(st.binary())
 def test_no_bytes_are_too_strange(value):
-    place_of(b"/registry/" + value)
+    Keys().place(b"/registry/" + value)
     understood = understand(value)
     assert understood is None or unstamp(stamp(understood, 7)) == understood
 

@@ -20,8 +20,6 @@ from tiphys.machinery.tree import Obj
 from tiphys.store.interface import Compacted, Event, Future, Subscription, Watcher
 
 BOOKMARK_EVERY = 45.0
-LONGEST = 1800.0
-"""Watches without timeoutSeconds end after this long, up to twice as long, so that they do not all return at once."""
 
 
 async def watch(call: Call) -> Stream:
@@ -155,7 +153,7 @@ class WatchStream:
 
     def _seconds(self) -> float:
         seconds = list_options.number(self._call, "timeoutSeconds")
-        return float(seconds) if seconds > 0 else LONGEST * (1 + self._call.backend.chance())
+        return float(seconds) if seconds > 0 else self._call.backend.watch_seconds * (1 + self._call.backend.chance())
 
     def _write_bookmark(self, revision: int, *, initial_end: bool = False) -> None:
         obj = bookmark(self._call.served, revision, initial_end=initial_end)

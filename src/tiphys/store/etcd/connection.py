@@ -12,6 +12,7 @@ import grpc
 import grpc.aio
 
 from tiphys.base.protos import Method, Protos, load
+from tiphys.store.etcd.keys import DEFAULT_PREFIX
 from tiphys.store.interface import Unavailable
 
 CALL_SECONDS = 5.0
@@ -49,6 +50,8 @@ class EtcdConfig:
     ca: Path | None = None
     cert: Path | None = None
     key: Path | None = None
+    prefix: str = DEFAULT_PREFIX
+    """Of all keys."""
     patience: float = 10.0
     """Seconds until a request that may be repeated is given up, over all members."""
 

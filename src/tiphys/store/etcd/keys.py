@@ -8,8 +8,7 @@ from tiphys.api.older_versions import is_older, upgraded
 from tiphys.machinery.record import encode
 from tiphys.store.interface import Codec
 
-PREFIX = b"/registry/"
-PREFIX_END = b"/registry0"
+DEFAULT_PREFIX = "/registry"
 
 # An object as `machinery.record.encode` and upstream's JSON serializers write it. What does not begin like this could hold
 # `"metadata":{` in another place first, or a resourceVersion already.
@@ -18,38 +17,44 @@ _STAMPABLE = re.compile(
 )
 
 
-def key_of(bucket: str, name: str) -> bytes:
-    """Raises ValueError for a bucket that `place_of` could not tell from the key again."""
-    key = f"/registry/{bucket}/{name}".encode()
-    if place_of(key) != (bucket, name):
-        raise ValueError(f"{bucket!r} cannot be a bucket in etcd")
-    return key
+class Keys:
+    """`prefix`: what stands before all keys, so that several clusters can share one etcd."""
 
+    def __init__(self, prefix: str = DEFAULT_PREFIX) -> None:
+        self.begin = f"/{prefix.strip('/')}/".encode() if prefix.strip("/") else b"/"
+        self.end = self.begin[:-1] + b"0"
+        """The first key after all of ours."""
 
-def place_of(key: bytes) -> tuple[str, str] | None:
-    """Bucket and name; None for a key that is none of ours.
+    def of(self, bucket: str, name: str) -> bytes:
+        """Raises ValueError for a bucket that `place` could not tell from the key again."""
+        key = self.begin + f"{bucket}/{name}".encode()
+        if self.place(key) != (bucket, name):
+            raise ValueError(f"{bucket!r} cannot be a bucket in etcd")
+        return key
 
-    A bucket is one part of the path, `pods`, or two if the first is an API group, `example.com/widgets` (a group that is
-    spelled out has a dot, a resource has none), or `services`, which upstream divides into specs and endpoints.
-    """
-    if not key.startswith(PREFIX):
-        return None
-    try:
-        path = key[len(PREFIX) :].decode()
-    except UnicodeDecodeError:
-        return None
-    first, _, rest = path.partition("/")
-    if "." in first or first == "services":
-        second, _, name = rest.partition("/")
-        return (f"{first}/{second}", name) if second and name else None
-    return (first, rest) if first and rest else None
+    def place(self, key: bytes) -> tuple[str, str] | None:
+        """Bucket and name; None for a key that is none of ours.
 
+        A bucket is one part of the path, `pods`, or two if the first is an API group, `example.com/widgets` (a group that is
+        spelled out has a dot, a resource has none), or `services`, which upstream divides into specs and endpoints.
+        """
+        if not key.startswith(self.begin):
+            return None
+        try:
+            path = key[len(self.begin) :].decode()
+        except UnicodeDecodeError:
+            return None
+        first, _, rest = path.partition("/")
+        if "." in first or first == "services":
+            second, _, name = rest.partition("/")
+            return (f"{first}/{second}", name) if second and name else None
+        return (first, rest) if first and rest else None
 
-def opened(key: bytes, value: bytes, codec: Codec | None) -> bytes:
-    """The plain value. Raises Unavailable."""
-    if codec is None or (place := place_of(key)) is None:
-        return value
-    return codec.open(*place, value)
+    def opened(self, key: bytes, value: bytes, codec: Codec | None) -> bytes:
+        """The plain value. Raises Unavailable."""
+        if codec is None or (place := self.place(key)) is None:
+            return value
+        return codec.open(*place, value)
 
 
 def understand(value: bytes) -> bytes | None:

@@ -17,7 +17,7 @@ import grpc.aio
 
 from tiphys.machinery.record import Record, stamp
 from tiphys.store.etcd.connection import Connection, Refused, protos
-from tiphys.store.etcd.keys import PREFIX, PREFIX_END, opened, place_of, understand
+from tiphys.store.etcd.keys import Keys, understand
 from tiphys.store.interface import Codec, Event, Unavailable
 from tiphys.store.mvcc import Mvcc, delete_event, put_event
 from tiphys.store.watchers import Watchers
@@ -38,7 +38,8 @@ class WentBack(Unavailable):
 class Mirror:
     """`run` is its service."""
 
-    def __init__(self, connection: Connection, mvcc: Mvcc, codec: Codec | None = None) -> None:
+    def __init__(self, connection: Connection, mvcc: Mvcc, codec: Codec | None = None, keys: Keys | None = None) -> None:
+        self._keys = keys or Keys()
         self.mvcc = mvcc
         self.watchers = Watchers()
         self._connection = connection
@@ -83,16 +84,16 @@ class Mirror:
         request = protos()["RangeRequest"]
         while True:
             found: dict[tuple[str, str], tuple[bytes, Any]] = {}
-            start, revision = PREFIX, 0
+            start, revision = self._keys.begin, 0
             try:
                 while True:
                     page = await self._connection.ask(
-                        "KV", "Range", request(key=start, range_end=PREFIX_END, limit=_PAGE, revision=revision)
+                        "KV", "Range", request(key=start, range_end=self._keys.end, limit=_PAGE, revision=revision)
                     )
                     self._check_cluster(page.header)
                     revision = revision or page.header.revision
                     for kv in page.kvs:
-                        place, data = place_of(kv.key), self._understood(kv)
+                        place, data = self._keys.place(kv.key), self._understood(kv)
                         if place is not None and data is not None:
                             found[place] = (data, kv)
                     if not page.more:
@@ -141,7 +142,7 @@ class Mirror:
         for change in changes:
             kv = change.kv
             revision = kv.mod_revision
-            place = place_of(kv.key)
+            place = self._keys.place(kv.key)
             if place is None:
                 continue
             bucket, name = place
@@ -194,7 +195,7 @@ class Mirror:
 
     def _understood(self, kv: Any) -> bytes | None:
         try:
-            data = understand(opened(kv.key, kv.value, self._codec))
+            data = understand(self._keys.opened(kv.key, kv.value, self._codec))
             if self._codec is not None:
                 self._note_staleness(kv)
         except Unavailable as problem:
@@ -206,7 +207,7 @@ class Mirror:
 
     def _note_staleness(self, kv: Any) -> None:
         assert self._codec is not None
-        place = place_of(kv.key)
+        place = self._keys.place(kv.key)
         if place is None:
             return
         if self._codec.is_current(place[0], kv.value):
@@ -217,7 +218,7 @@ class Mirror:
     async def _confirm(self, header: Any) -> None:
         """Who answers a watch may be behind the others: whether revisions went back, only most members together can say."""
         if header.revision < self.mvcc.revision:
-            page = await self._connection.ask("KV", "Range", protos()["RangeRequest"](key=PREFIX, limit=1))
+            page = await self._connection.ask("KV", "Range", protos()["RangeRequest"](key=self._keys.begin, limit=1))
             header = page.header
         self._check_cluster(header)
 

@@ -12,7 +12,7 @@ import grpc
 from tiphys.base.tasks import spawn, start
 from tiphys.machinery.record import Record, stamp, unstamp
 from tiphys.store.etcd.connection import Connection, EtcdConfig, Refused, protos
-from tiphys.store.etcd.keys import key_of, opened, understand
+from tiphys.store.etcd.keys import Keys, understand
 from tiphys.store.etcd.mirror import Mirror, WentBack
 from tiphys.store.interface import Codec, Delete, Guard, Listing, Mismatch, Op, Put, Subscription, Unavailable, Watcher
 from tiphys.store.mvcc import MAX_BYTES, MAX_EVENTS, Mvcc, check_distinct
@@ -31,8 +31,9 @@ class EtcdStore:
     to wait on. A write that raises Unavailable may have happened.
     """
 
-    def __init__(self, connection: Connection, mirror: Mirror, codec: Codec | None) -> None:
+    def __init__(self, connection: Connection, mirror: Mirror, codec: Codec | None, keys: Keys) -> None:
         """For `open` only."""
+        self._keys = keys
         self._connection = connection
         self._mirror = mirror
         self._codec = codec
@@ -50,9 +51,9 @@ class EtcdStore:
     ) -> "AsyncIterator[EtcdStore]":
         """`max_events` and `max_bytes` bound the history that the mirror keeps for watches and old revisions. `codec`
         seals what goes to etcd."""
-        connection = Connection(config)
+        connection, keys = Connection(config), Keys(config.prefix)
         try:
-            store = cls(connection, Mirror(connection, Mvcc(max_events, max_bytes), codec), codec)
+            store = cls(connection, Mirror(connection, Mvcc(max_events, max_bytes), codec, keys), codec, keys)
             await store._measure()
             async with _TaskGroup() as group:
                 mirroring = await start(group, store._run_mirror, name="etcd-mirror")
@@ -96,13 +97,13 @@ class EtcdStore:
         if self._failure:
             raise Unavailable(self._failure)
         check_distinct(ops)
-        request, guarded = _transaction(ops, self._codec)
+        request, guarded = _transaction(ops, self._codec, self._keys)
         before = [self._mvcc.get(op.bucket, op.name) for op in ops]
         try:
             async with asyncio.timeout(self._connection.patience):
                 answer = await self._connection.call("KV", "Txn", request)
                 if not answer.succeeded:
-                    raise _mismatch(guarded, answer.responses, self._codec)
+                    raise _mismatch(guarded, answer.responses, self._codec, self._keys)
                 revision = answer.header.revision
                 await self._mirror.reach(revision)
         except TimeoutError:
@@ -217,14 +218,14 @@ class _TaskGroup(asyncio.TaskGroup):
         await super().__aexit__(None, None, None)
 
 
-def _transaction(ops: Sequence[Op], codec: Codec | None) -> tuple[Any, list[Op]]:
+def _transaction(ops: Sequence[Op], codec: Codec | None, keys: Keys) -> tuple[Any, list[Op]]:
     """The request, and the operations whose keys it reads back if a condition fails."""
     messages = protos()
     compare, request_op = messages["Compare"], messages["RequestOp"]
     request = messages["TxnRequest"]()
     guarded: list[Op] = []
     for op in ops:
-        key = key_of(op.bucket, op.name)
+        key = keys.of(op.bucket, op.name)
         if op.expect is not None:
             request.compare.append(compare(result=0, target=2, key=key, mod_revision=op.expect))
         if isinstance(op, Delete):
@@ -240,13 +241,13 @@ def _transaction(ops: Sequence[Op], codec: Codec | None) -> tuple[Any, list[Op]]
     return request, guarded
 
 
-def _mismatch(guarded: list[Op], responses: Sequence[Any], codec: Codec | None) -> Mismatch:
+def _mismatch(guarded: list[Op], responses: Sequence[Any], codec: Codec | None, keys: Keys) -> Mismatch:
     """The first condition that does not hold, by what the transaction has read."""
     found: list[tuple[Op, int, Record | None]] = []
     for op, response in zip(guarded, responses, strict=True):
         kvs = response.response_range.kvs
         revision = kvs[0].mod_revision if kvs else 0
-        data = understand(opened(kvs[0].key, kvs[0].value, codec)) if kvs else None
+        data = understand(keys.opened(kvs[0].key, kvs[0].value, codec)) if kvs else None
         record = None
         if data is not None:
             record = Record(op.bucket, op.name, stamp(data, revision), revision, kvs[0].create_revision)

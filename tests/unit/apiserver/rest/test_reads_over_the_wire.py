@@ -4,6 +4,7 @@ Recorded from kube-apiserver v1.36.4; the code is apiserver/pkg/endpoints/handle
 pkg/apis/meta/internalversion/validation/validation.go and apiserver/pkg/storage/continue.go.
 """
 
+import pytest
 from tests.wire import Wire, configmap, converse
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -218,5 +219,18 @@ def test_collections_tell_that_they_can_be_watched():
         assert (await wire("GET", MAPS + "/x", accept="application/xml")).message.endswith(
             "application/vnd.kubernetes.protobuf"
         )
+
+    converse(scenario)
+
+
+# v1.36 staging/src/k8s.io/apiserver/pkg/endpoints/handlers/get.go:275: from --min-request-timeout up to twice as long.
+@pytest.mark.parametrize("seconds", [1800.0, 5.0])
+def test_a_watch_that_says_nothing_ends_after_a_while(seconds):
+    async def scenario(wire: Wire) -> None:
+        assert wire.cluster.server.backend.watch_seconds == 1800.0
+        wire.cluster.server.backend.watch_seconds = seconds
+        began = wire.cluster.clock.monotonic()
+        assert (await wire("GET", f"{MAPS}?watch=1")).status == 200
+        assert seconds <= wire.cluster.clock.monotonic() - began <= 2 * seconds + 1
 
     converse(scenario)
