@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from bench.scheduler.scenes import nodes, pods
 from bench.scheduler.scenes.between_pods import APPS, NAMESPACES
-from bench.scheduler.scenes.chance import Chance
+from bench.scheduler.scenes.chance import EARLIER, LATER, THEMES, Chance
 from bench.scheduler.scenes.devices import Devices
 from bench.scheduler.scenes.storage import Storage
 from tiphys.api.apps.replicasets import REPLICASETS
@@ -31,7 +31,7 @@ from tiphys.api.storage.storageclasses import STORAGECLASSES
 from tiphys.api.storage.volumeattachments import VOLUMEATTACHMENTS
 from tiphys.machinery.tree import Obj
 
-COUNT = 2000
+COUNT = EARLIER + 600
 
 
 @dataclass(slots=True)
@@ -45,6 +45,14 @@ class Scene:
 
     def of(self, kind: Kind) -> list[Obj]:
         return [obj for each, obj in self.others if each is kind]
+
+
+def numbers(theme: str) -> range:
+    """Of the scenes that are about it."""
+    if theme in THEMES:
+        return range(list(THEMES).index(theme), EARLIER, len(THEMES))
+    first = next(each for each in range(EARLIER, COUNT) if Chance(each).theme == theme)
+    return range(first, COUNT, len(LATER))
 
 
 def make(number: int) -> Scene:
@@ -72,7 +80,7 @@ def make(number: int) -> Scene:
         wanted["spec"]["priority"] = chance.pick((100, 1000, 5000))
     if chance.has("nominated"):
         wanted["status"]["nominatedNodeName"] = nodes.name(chance.below(count))
-    if chance.has("named node"):
+    if chance.has("named node") and number < EARLIER:
         wanted["spec"]["nodeName"] = nodes.name(chance.below(count))
     scene = Scene(number, chance.theme, stored(PODS, wanted))
     listed: list[tuple[Kind, list[Obj]]] = [

@@ -26,14 +26,23 @@ THEMES: dict[str, tuple[str, ...]] = {
     "gates": ("gates",),
     "everything": (),
 }
+# Those that came later: the scenes before them stay as they are.
+LATER: dict[str, tuple[str, ...]] = {
+    "shared devices": ("devices", "shares"),
+    "partitions": ("devices", "partitions"),
+    "binding conditions": ("devices", "conditions"),
+    "devices as resources": ("devices", "behind"),
+    "all devices": ("devices", "shares", "partitions", "conditions", "behind"),
+}
+EARLIER = 2000
 _OFTEN, _EVERYTHING, _RARELY = 0.55, 0.2, 0.03
 
 
 class Chance:
     def __init__(self, seed: int) -> None:
-        names = list(THEMES)
-        self.theme = names[seed % len(names)]
-        self._plenty = frozenset(THEMES[self.theme])
+        themes = THEMES if seed < EARLIER else LATER
+        self.theme = list(themes)[seed % len(themes)]
+        self._plenty = frozenset(themes[self.theme])
         self._random = random.Random(seed)
 
     def has(self, feature: str) -> bool:
@@ -43,6 +52,10 @@ class Chance:
 
     def often(self, feature: str) -> bool:
         return self.theme == "everything" or feature in self._plenty
+
+    def abounds(self, feature: str) -> bool:
+        """Of the later features: only scenes that are about it have any of it."""
+        return feature in self._plenty
 
     def one_in(self, times: float) -> bool:
         return self._random.random() * times < 1

@@ -1,5 +1,6 @@
 """Devices of a scene: what nodes offer, which kinds there are, and the claims of pods."""
 
+from bench.scheduler.scenes import finer_devices
 from bench.scheduler.scenes.chance import Chance
 from bench.scheduler.scenes.nodes import ZONE, name
 from tiphys.machinery.tree import Obj
@@ -29,10 +30,16 @@ class Devices:
         self.slices: list[Obj] = []
         self.classes: list[Obj] = []
         self._free: list[tuple[str, str, str, str]] = []
+        self._devices: dict[tuple[str, str, str], Obj] = {}
+        self._nodes = nodes
         if not chance.often("devices"):
             return
         titles = [each for each in CLASSES if not chance.one_in(10)]
         self.classes = [_class(each) for each in titles]
+        if chance.abounds("behind"):
+            for each in self.classes:
+                if not chance.one_in(4):
+                    each["spec"]["extendedResourceName"] = finer_devices.BEHIND[each["metadata"]["name"]]
         for at in range(nodes):
             if not chance.one_in(4):
                 self._slice(f"local-{at}", {"nodeName": name(at)}, chance.pick(DRIVERS), name(at))
@@ -47,9 +54,21 @@ class Devices:
         devices = [self._device(at, driver) for at in range(chance.between(1, 3))]
         pool = {"name": title, "generation": 1, "resourceSliceCount": 2 if chance.one_in(12) else 1}
         spec = {"driver": driver, "pool": pool, "devices": devices, **place}
-        metadata = {"name": f"{title}-{driver}"}
-        self.slices.append({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": metadata, "spec": spec})
-        self._free += [(driver, title, each["name"], node) for each in devices]
+        specs = [spec]
+        if chance.abounds("partitions"):
+            if chance.one_in(2):
+                specs = finer_devices.counters(chance, spec)
+            if chance.one_in(3):
+                finer_devices.spread(chance, spec, self._nodes)
+        for at, each in enumerate(specs):
+            metadata = {"name": f"{title}-{driver}{f'-{at}' if at else ''}"}
+            self.slices.append(
+                {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": metadata, "spec": each}
+            )
+        for device in devices:
+            place_of = device.get("nodeName", "") if spec.get("perDeviceNodeSelection") else node
+            self._free.append((driver, title, device["name"], place_of))
+            self._devices[driver, title, device["name"]] = device
 
     def _device(self, number: int, driver: str) -> Obj:
         chance = self._chance
@@ -68,11 +87,20 @@ class Devices:
         if chance.one_in(6):
             effect = chance.pick(("NoSchedule", "NoExecute"))
             device["taints"] = [{"key": "worn", "effect": effect, "timeAdded": "2026-01-01T00:00:00Z"}]
+        if chance.abounds("shares") and not chance.one_in(4):
+            finer_devices.share(chance, device)
+        if chance.abounds("conditions") and chance.one_in(2):
+            finer_devices.condition(chance, device)
         return device
 
     def give(self, pod: Obj) -> None:
         """Some claims to a pod, perhaps."""
         chance, meta = self._chance, pod["metadata"]
+        if chance.abounds("behind") and meta["name"] == "wanted":
+            finer_devices.starters(chance, pod)
+            finer_devices.ask_for_resources(chance, pod)
+            if chance.one_in(20):
+                self.claims.append(finer_devices.left_over(pod))
         if not self.slices or not chance.has("devices"):
             return
         listed: list[Obj] = []
@@ -97,18 +125,23 @@ class Devices:
                     self._allocate(claim, chance.pick(here), pod)
 
     def _allocate(self, claim: Obj, device: tuple[str, str, str, str], pod: Obj) -> None:
-        self._free.remove(device)
         driver, pool, title, node = device
+        tree = self._devices[driver, pool, title]
+        if not tree.get("allowMultipleAllocations"):
+            self._free.remove(device)
         request = claim["spec"]["devices"]["requests"][0]
         result = {"request": request["name"], "driver": driver, "pool": pool, "device": title}
         if request.get("firstAvailable"):
             result["request"] += f"/{request['firstAvailable'][0]['name']}"
+        result |= finer_devices.result(tree, {})
         allocation: Obj = {"devices": {"results": [result]}}
         if node:
             fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
             allocation["nodeSelector"] = {"nodeSelectorTerms": [{"matchFields": fields}]}
         user = {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
         claim["status"] = {"allocation": allocation, "reservedFor": [] if self._chance.one_in(5) else [user]}
+        if self._chance.abounds("conditions"):
+            finer_devices.told(self._chance, claim)
 
     def _claim(self, namespace: str) -> Obj:
         chance = self._chance
@@ -147,6 +180,8 @@ class Devices:
             wanted["count"] = 2
         if chance.one_in(4):
             wanted["tolerations"] = [{"key": "worn", "operator": "Exists"}]
+        if chance.abounds("shares") and chance.one_in(1.5):
+            finer_devices.portion(chance, wanted)
         return wanted
 
 

@@ -1,5 +1,6 @@
 """What our scheduler makes of a scene."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,12 +21,18 @@ from tiphys.api.storage.csinodes import CSINODES
 from tiphys.api.storage.csistoragecapacities import CSISTORAGECAPACITIES
 from tiphys.api.storage.storageclasses import STORAGECLASSES
 from tiphys.api.storage.volumeattachments import VOLUMEATTACHMENTS
+from tiphys.machinery import times
 from tiphys.scheduler import pod_info
 from tiphys.scheduler.config.settings import DEFAULT_SCHEDULER
 from tiphys.scheduler.cycle import Placed
+from tiphys.scheduler.devices.trying import Decided
 from tiphys.scheduler.framework import Failed
+from tiphys.scheduler.plugins.dynamic_resources import DynamicResources
 from tiphys.scheduler.profiles import default_profile
 from tiphys.scheduler.state import State
+
+NOW = times.parse("2026-07-01T00:00:00Z")
+"""Whoever judges a scene does so later than anything happens in it, and before anything that it waits for is late."""
 
 
 @dataclass(slots=True)
@@ -44,6 +51,12 @@ class Judgement:
     """Nodes on which room could be made as cheaply as anywhere, and who would have to go."""
     told: dict[str, Any] = field(default_factory=dict)
     """Node by node, for people."""
+    gives: Callable[[str], Decided] = lambda _: Decided({})
+    """What claims would get on a node."""
+    freed: list[str] = field(default_factory=list)
+    """Claims, any of which could give its devices back."""
+    removed: str = ""
+    """A claim that was made for the pod in vain."""
 
     @property
     def best(self) -> list[str]:
@@ -72,11 +85,12 @@ def state_of(scene: Scene) -> State:
         (PODDISRUPTIONBUDGETS, cluster.budgets),
         (PERSISTENT_VOLUME_CLAIMS, cluster.claims),
         (CSISTORAGECAPACITIES, cluster.csi_capacities),
-        (RESOURCECLAIMS, cluster.resource_claims),
     )
     for kind, nested in by_namespace:
         for each in scene.of(kind):
             nested.setdefault(each["metadata"]["namespace"], {})[each["metadata"]["name"]] = each
+    for each in scene.of(RESOURCECLAIMS):
+        cluster.resource_claims.changed(None, each)
     for each in scene.of(NODES):
         state.node_changed(None, each, 0.0)
     for each in scene.of(PODS):
@@ -89,15 +103,22 @@ def judge(scene: Scene) -> Judgement:
     for gate in state.profiles[DEFAULT_SCHEDULER].gates:
         if words := gate.gate(pod):
             return Judgement(gate=words)
+    devices = next(each for each in state.profiles[DEFAULT_SCHEDULER].filters if isinstance(each, DynamicResources))
     try:
-        outcome = state.cycles[DEFAULT_SCHEDULER].schedule(pod, 0.0)
+        outcome = state.cycles[DEFAULT_SCHEDULER].schedule(pod, NOW)
     except Failed as failure:
         return Judgement(failure=str(failure))
     told = outcome.decision.explain()["nodes"]
     totals = {name: each["total"] for name, each in told.items() if "total" in each}
     if isinstance(outcome, Placed):
         # A node that room was made on is taken without a look at the others.
-        return Judgement(totals=totals or {outcome.node: 0}, node=outcome.node, told=told)
+        totals = totals or {outcome.node: 0}
+        return Judgement(totals=totals, node=outcome.node, told=told, gives=lambda node: devices.decided(pod, node))
     cheapest = [each for each in outcome.candidates if outcome.victims is not None and each.loss == outcome.victims.loss]
     room = {each.node: sorted(victim.key for victim in each.pods if not victim.deleting) for each in cheapest}
-    return Judgement(message=outcome.message, blamed=sorted(outcome.refused_by), room=room, told=told)
+    judged = Judgement(message=outcome.message, blamed=sorted(outcome.refused_by), room=room, told=told)
+    for each in outcome.freed:
+        if each.claim is not None:
+            judged.freed = sorted(one["metadata"]["name"] for one in devices.could_free(pod))
+        judged.removed = each.removed["metadata"]["name"] if each.removed is not None else ""
+    return judged

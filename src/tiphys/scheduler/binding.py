@@ -11,6 +11,8 @@ from tiphys.machinery import times
 from tiphys.machinery.errors import ApiError
 from tiphys.machinery.tree import Obj, put
 from tiphys.scheduler import diagnosis, volumes
+from tiphys.scheduler.devices import writing
+from tiphys.scheduler.framework import Awaited
 from tiphys.scheduler.pod_info import PodInfo
 from tiphys.scheduler.preemption import Victims
 from tiphys.scheduler.volumes import VolumePlan
@@ -37,6 +39,9 @@ class Writer:
         told = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
         self._recorder.tell(pod.obj, pod.scheduler, "Normal", "Scheduled", told)
 
+    def tell_waits(self, pod: PodInfo, awaited: Awaited) -> None:
+        self._recorder.tell(pod.obj, pod.scheduler, "Normal", awaited.reason, awaited.words)
+
     async def bind_volumes(self, plan: VolumePlan, node: str) -> None:
         for volume, claim in plan.bindings:
             await self._client.update(PERSISTENT_VOLUMES, _for_claim(volume, claim))
@@ -60,6 +65,9 @@ class Writer:
         """Its devices go back, so that others may be found."""
         status = {key: value for key, value in claim["status"].items() if key not in ("allocation", "reservedFor", "devices")}
         await self._client.update(RESOURCECLAIMS, put(claim, ("status",), status), subresource="status")
+
+    async def remove(self, claim: Obj) -> None:
+        await writing.remove(claim, self._client)
 
     async def preempt(self, victims: Victims, pod: PodInfo, lower: list[PodInfo]) -> None:
         """Evict; and pods of lower priority that wait for the same node have to look elsewhere."""

@@ -1,10 +1,16 @@
 """What plugins ask about besides nodes and the pods on them."""
 
+from collections.abc import Callable
+
 from tiphys.machinery import quantity
 from tiphys.machinery.quantity import Quantity
 from tiphys.machinery.selectors import Requirement, Selector
 from tiphys.machinery.tree import Obj
 from tiphys.scheduler import volumes
+from tiphys.scheduler.devices.claims import Claims
+from tiphys.scheduler.devices.extended import ClassesBehind
+from tiphys.scheduler.devices.pools import Slices
+from tiphys.scheduler.devices.trying import Devices
 from tiphys.scheduler.pod_info import PodInfo
 from tiphys.scheduler.selecting import selector_of
 from tiphys.scheduler.volumes import VolumePlan
@@ -19,7 +25,11 @@ class VolumesLost(Exception):
 class Cluster:
     """Kept up to date by the loop; objects by namespace and name. Read-only for plugins."""
 
-    def __init__(self) -> None:
+    def __init__(self, choose: Callable[[int], int] = lambda _: 0) -> None:
+        """`choose(n)` is a number below n."""
+        self._choose = choose
+        self.now = 0.0
+        """When the pod that is tried came up."""
         self.namespaces: _Named = {}
         self.services: dict[str, _Named] = {}
         self.replication_controllers: dict[str, _Named] = {}
@@ -33,13 +43,21 @@ class Cluster:
         self.csi_nodes: _Named = {}
         self.csi_drivers: _Named = {}
         self.csi_capacities: dict[str, _Named] = {}
-        self.resource_claims: dict[str, _Named] = {}
+        self.resource_claims = Claims()
         self.resource_slices: _Named = {}
         self.device_classes: _Named = {}
+        behind = ClassesBehind(self.device_classes)
+        self.devices = Devices(self.resource_claims, Slices(self.resource_slices), self.device_classes, behind)
         self._promised: dict[str, str] = {}
         """Volumes that claims were decided to get, by name, and the claim."""
         self._chosen: dict[str, str] = {}
         """Claims for which a volume will be made, and for which node."""
+
+    def new_uid(self) -> str:
+        """Random, as RFC 9562 wants it (version 4)."""
+        digits = f"{self._choose(2**122):031x}"
+        variant = "89ab"[int(digits[0], 16) & 3]
+        return f"{digits[1:9]}-{digits[9:13]}-4{digits[13:16]}-{variant}{digits[16:19]}-{digits[19:]}"
 
     def namespace_labels(self, namespace: str) -> dict[str, str]:
         found = self.namespaces.get(namespace)

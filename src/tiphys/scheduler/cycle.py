@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tiphys.machinery.tree import Obj
 from tiphys.scheduler import diagnosis
 from tiphys.scheduler.cluster import Cluster
 from tiphys.scheduler.decision import Decision
 from tiphys.scheduler.diagnosis import Stage
 from tiphys.scheduler.filtering import Filtered, Filtering
-from tiphys.scheduler.framework import Profile, Reason
+from tiphys.scheduler.framework import Freed, Profile, Reason
 from tiphys.scheduler.node_table import Mask, Nodes, NodeTable
 from tiphys.scheduler.nominations import Nominations
 from tiphys.scheduler.opinion import EXTENDER, Opinion
@@ -40,8 +39,8 @@ class Unplaced:
     """It waits for victims that are on their way out: what was nominated stays."""
     candidates: tuple[Victims, ...] = ()
     """Where else room could be made; `victims` are the best of them."""
-    freed: tuple[Obj, ...] = ()
-    """Claims whose devices are to be given back."""
+    freed: tuple[Freed, ...] = ()
+    """What is to be given back."""
 
 
 class Cycle:
@@ -56,6 +55,7 @@ class Cycle:
         """`choose(n)` is a number below n: which of nodes that are equally good."""
         self._table = table
         self._profile = profile
+        self._cluster = cluster
         self._choose = choose
         self.filtering = self._filtering = Filtering(table, profile.filters, nominations)
         effort = profile.preemption
@@ -72,6 +72,7 @@ class Cycle:
         return [self._table.names[row] for row in np.flatnonzero(found)]
 
     def schedule(self, pod: PodInfo, now: float, opinion: Opinion | None = None) -> Placed | Unplaced:
+        self._cluster.now = now
         decision = Decision(pod.key, pod.uid, now, self._row_names())
         if not self._table.count:
             decision.message = diagnosis.NO_NODES
@@ -183,8 +184,8 @@ class Cycle:
         # Once there is room nobody has to be told what else was tried.
         if words and attempt.victims is None:
             decision.message = f"{message} {', '.join(words)}"
-        claims = tuple(each.claim for each in freed if each.claim is not None)
-        return Unplaced(decision.message, by, decision, attempt.victims, attempt.keeps_nomination, attempt.candidates, claims)
+        gone = tuple(each for each in freed if each.claim is not None or each.removed is not None)
+        return Unplaced(decision.message, by, decision, attempt.victims, attempt.keeps_nomination, attempt.candidates, gone)
 
     def _is_left_out(self, by: frozenset[str]) -> bool:
         """Whether a plugin that may have something to give back has not even come to look at the pod."""

@@ -119,6 +119,8 @@ class Freed:
     """As people read them after the reasons."""
     claim: Obj | None = None
     """A claim whose devices go back."""
+    removed: Obj | None = None
+    """A claim that was made for the pod, and goes."""
 
 
 @runtime_checkable
@@ -201,6 +203,43 @@ class Permit(Plugin, Protocol):
 class PreBind(Plugin, Protocol):
     async def before_binding(self, pod: PodInfo, node: str, client: Client) -> None:
         """What has to be there first; whatever is raised keeps the pod from being bound."""
+        ...
+
+
+class NotPrepared(Exception):
+    """What has to be there before a pod can be bound has not come about."""
+
+    def __init__(self, plugin: str, words: str) -> None:
+        super().__init__(f'running PreBind plugin "{plugin}": {words}')
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """What others have to do for a pod before it can be bound."""
+
+    reason: str
+    words: str
+    """Of an event that tells of it."""
+    seconds: float
+    """How long it is waited for."""
+    late: NotPrepared
+    """What is said then."""
+
+
+@runtime_checkable
+class Prepare(PreBind, Protocol):
+    """What it writes others act upon."""
+
+    def awaits(self, pod: PodInfo, node: str) -> Awaited | None:
+        """After `before_binding`. None: nothing."""
+        ...
+
+    def is_prepared(self, pod: PodInfo, now: float) -> bool:
+        """Raises NotPrepared once it cannot come about any more."""
+        ...
+
+    async def take_back(self, pod: PodInfo, node: str, client: Client) -> None:
+        """It came to nothing: what was written, if anything was."""
         ...
 
 

@@ -19,7 +19,7 @@ from tiphys.scheduler import explaining
 from tiphys.scheduler.binding import Writer
 from tiphys.scheduler.cycle import Placed, Unplaced
 from tiphys.scheduler.extending import ExtenderFailed, Extenders
-from tiphys.scheduler.framework import Failed, Permission
+from tiphys.scheduler.framework import Failed, Freed, Permission
 from tiphys.scheduler.observing import Observer
 from tiphys.scheduler.opinion import Opinion
 from tiphys.scheduler.placing import Placing, Rejected
@@ -232,6 +232,10 @@ class Scheduler:
         was_ours = state.pods.is_assumed(pod.uid)
         profile = state.profiles[pod.scheduler]
         self._contained(lambda: Placing.undo(profile, pod, placed.node), "pod", pod.obj)
+        try:
+            await self._placing.take_back(profile, pod, placed.node)
+        except _OUTSIDE as problem:
+            self._log.error("Failed to take back what was written for a pod", pod=pod.key, error=str(problem))
         state.unbound(pod, now)
         gone = isinstance(error, ApiError) and error.reason == "NotFound"
         if not was_ours or gone:
@@ -260,8 +264,8 @@ class Scheduler:
                     victims = best(agreed) if agreed else None
                     nominated = victims.node if victims is not None else ""
                     lower = self._nominate(pod, nominated)
-                for claim in outcome.freed:
-                    await self._writer.free(claim)
+                for freed in outcome.freed:
+                    await self._give_back(pod, freed)
                 if victims is not None:
                     self._observer.preempted(len(victims.pods))
                     await self._writer.preempt(victims, pod, lower)
@@ -273,3 +277,13 @@ class Scheduler:
                 await self._clock.sleep(_AGAIN_SECONDS)
                 self.state.queue.activate(pod.uid, self._clock.monotonic())
                 self._wake.set()
+
+    async def _give_back(self, pod: PodInfo, freed: Freed) -> None:
+        if freed.claim is not None:
+            await self._writer.free(freed.claim)
+        if freed.removed is not None:
+            await self._writer.remove(freed.removed)
+            self.state.cluster.resource_claims.removed(freed.removed)
+            # No event tells of it.
+            self.state.queue.activate(pod.uid, self._clock.monotonic())
+            self._wake.set()

@@ -10,7 +10,7 @@ from tiphys.client.interface import Client
 from tiphys.scheduler.binding import Writer
 from tiphys.scheduler.cluster import Cluster, VolumesLost
 from tiphys.scheduler.cycle import Placed
-from tiphys.scheduler.framework import Permission, Profile
+from tiphys.scheduler.framework import Permission, Prepare, Profile
 from tiphys.scheduler.pod_info import PodInfo
 from tiphys.scheduler.volumes import VolumePlan
 
@@ -57,17 +57,36 @@ class Placing:
             plugin.unreserve(pod, node)
 
     async def carry_out(self, profile: Profile, pod: PodInfo, placed: Placed, waits: list[tuple[str, Permission]]) -> None:
-        """Until it is bound. Raises Rejected, VolumesLost, or what the API server says."""
+        """Until it is bound. Raises Rejected, VolumesLost, NotPrepared, or what the API server says."""
         for plugin, permission in waits:
             await self._permitted(plugin, permission)
         if placed.volumes:
             await self._bind_volumes(placed.volumes, placed.node, profile.volume_seconds)
         for each in profile.pre_binders:
             await each.before_binding(pod, placed.node, self._client)
+        for each in profile.pre_binders:
+            if isinstance(each, Prepare):
+                await self._prepared(each, pod, placed.node)
         async with self.room:
             await self._bind(profile, pod, placed.node)
         for other in profile.post_binders:
             other.bound(pod, placed.node)
+
+    async def take_back(self, profile: Profile, pod: PodInfo, node: str) -> None:
+        for each in profile.pre_binders:
+            if isinstance(each, Prepare):
+                await each.take_back(pod, node, self._client)
+
+    async def _prepared(self, plugin: Prepare, pod: PodInfo, node: str) -> None:
+        awaited = plugin.awaits(pod, node)
+        if awaited is None:
+            return
+        self._writer.tell_waits(pod, awaited)
+        until = self._clock.monotonic() + awaited.seconds
+        while not plugin.is_prepared(pod, self._clock.now()):
+            if self._clock.monotonic() > until:
+                raise awaited.late
+            await self._clock.sleep(1.0)
 
     async def _bind(self, profile: Profile, pod: PodInfo, node: str) -> None:
         for each in profile.binders:

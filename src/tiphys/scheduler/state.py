@@ -25,7 +25,7 @@ class State:
         backoff: tuple[float, float] = (INITIAL_BACKOFF, LONGEST_BACKOFF),
     ) -> None:
         """`backoff`: seconds after the first refusal, and at the most."""
-        self.cluster = Cluster()
+        self.cluster = Cluster(choose)
         self.table = NodeTable()
         self.pods = PodCache(self.table)
         self.nominations = Nominations()

@@ -81,7 +81,7 @@ class Watching:
             (CSISTORAGECAPACITIES, Event.CSI_CAPACITY, _keeper(cluster.csi_capacities)),
             (DEVICECLASSES, Event.DEVICE_CLASS, _flat_keeper(cluster.device_classes)),
             (RESOURCESLICES, Event.RESOURCE_SLICE, _flat_keeper(cluster.resource_slices)),
-            (RESOURCECLAIMS, Event.RESOURCE_CLAIM, _keeper(cluster.resource_claims)),
+            (RESOURCECLAIMS, Event.RESOURCE_CLAIM, cluster.resource_claims.changed),
         ]
         return [self._informer(kind, self._storage_handler(event, keep)) for kind, event, keep in keepers]
 

@@ -1,6 +1,5 @@
-"""Devices that nodes offer in slices, and which of them a claim is given."""
+"""Devices that nodes offer in slices, and which of them a claim is given.
 
-from tiphys.scheduler.devices.allocating import Allocator, OnThisNode
-from tiphys.scheduler.devices.pools import DeviceId, allocated_in, pools_on
-
-__all__ = ["Allocator", "DeviceId", "OnThisNode", "allocated_in", "pools_on"]
+[pools.py](pools.py) has what a node can have something of, [claims.py](claims.py) what is given already, [asking.py](asking.py)
+what a claim asks for, [allocating.py](allocating.py) looks for devices that do, [results.py](results.py) tells which.
+"""

@@ -1,128 +1,155 @@
-"""The devices that a node can have, by pools: the slices of the latest generation of each."""
+"""The pools of devices that a node can have something of: the slices of the latest generation of each.
 
-from collections.abc import Iterable, Iterator
+upstream staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from operator import is_
 
 from tiphys.api.node_selector import node_terms
-from tiphys.machinery import quantity
-from tiphys.machinery.cel import functions
 from tiphys.machinery.tree import Obj
+from tiphys.scheduler.devices.capacity import exact
+from tiphys.scheduler.devices.device import Counter, Device
 from tiphys.scheduler.plugins.node_affinity import term_matches
 
-DeviceId = tuple[str, str, str]
-"""Driver, pool and name."""
+PoolId = tuple[str, str]
+"""Driver and name."""
 
 
-@dataclass(slots=True, weakref_slot=True)
-class Device:
-    driver: str
-    pool: str
+@dataclass(slots=True, eq=False)
+class Slice:
     tree: Obj
-    slice: Obj
-    """Its spec."""
+    spec: Obj
+    pool: PoolId
+    devices: list[Device]
 
     @property
-    def id(self) -> DeviceId:
-        return self.driver, self.pool, self.tree["name"]
+    def generation(self) -> int:
+        found: int = self.spec["pool"].get("generation") or 0
+        return found
 
-    def place(self) -> Obj:
-        """Where it says on which nodes it is."""
-        return self.tree if self.slice.get("perDeviceNodeSelection") else self.slice
+    @property
+    def node(self) -> str:
+        """Of one whose devices only that node can have. Counters matter wherever the devices are that draw on them."""
+        return "" if self.spec.get("sharedCounters") else self.spec.get("nodeName") or ""
 
-    def attribute(self, name: str) -> Any:
-        """By its full name; None if it has none. A driver need not spell out its own domain."""
-        attributes: Obj = self.tree.get("attributes") or {}
-        domain, _, rest = name.partition("/")
-        found = attributes.get(name) or (attributes.get(rest) if domain == self.driver else None)
-        return None if found is None else next(iter(found.items()))
+    def concerns(self, node: Obj) -> bool:
+        if self.spec.get("sharedCounters"):
+            return True
+        if self.spec.get("perDeviceNodeSelection"):
+            return any(is_there(each.tree, node) for each in self.devices)
+        return is_there(self.spec, node)
 
 
 @dataclass(slots=True)
 class Pool:
-    name: tuple[str, str]
+    id: PoolId
     devices: list[Device] = field(default_factory=list)
+    """In slices that the node has something of."""
     incomplete: bool = False
     invalid: bool = False
+    counters: dict[Counter, int] = field(default_factory=dict)
+    """In billionths, as long as no device is in use."""
+    elsewhere: list[Device] = field(default_factory=list)
+    """Other nodes have them; they draw on the same counters."""
 
 
-class Expressible:
-    """A device as expressions see it."""
+class Slices:
+    """Pools are put together once per node, and again when slices change that matter there."""
 
-    def __init__(self, device: Device) -> None:
-        self._device = device
+    def __init__(self, listed: Mapping[str, Obj]) -> None:
+        """`listed`: by name, kept up to date by somebody else."""
+        self._listed = listed
+        self._seen: list[Obj] = []
+        self._slices: dict[str, Slice] = {}
+        self._of_node: dict[str, list[Slice]] = {}
+        self._of_pool: dict[PoolId, list[Slice]] = {}
+        self._ready: dict[str, tuple[Obj, list[Pool]]] = {}
 
-    @cached_property
-    def variables(self) -> dict[str, Any]:
-        tree, driver = self._device.tree, self._device.driver
-        attributes = {name: _value(each) for name, each in (tree.get("attributes") or {}).items()}
-        capacity = {name: quantity.parse(each["value"]) for name, each in (tree.get("capacity") or {}).items()}
-        return {
-            "device": {
-                "driver": driver,
-                "allowMultipleAllocations": bool(tree.get("allowMultipleAllocations")),
-                "attributes": _ByDomain(attributes, driver),
-                "capacity": _ByDomain(capacity, driver),
-            }
-        }
+    def all(self) -> Iterable[Slice]:
+        self._refresh()
+        return self._slices.values()
 
+    def pools(self, node: Obj) -> list[Pool]:
+        """Those that wait for conditions come last."""
+        self._refresh()
+        name = node["metadata"]["name"]
+        known = self._ready.get(name)
+        if known is None or known[0] is not node:
+            known = self._ready[name] = node, self._pools(node)
+        return known[1]
 
-class _ByDomain(dict[str, dict[str, Any]]):
-    """Names without a domain are in the driver's; a domain that nobody uses is empty."""
+    def _refresh(self) -> None:
+        now = list(self._listed.values())
+        if len(now) == len(self._seen) and all(map(is_, now, self._seen)):
+            return
+        before, self._seen = self._slices, now
+        self._slices = {}
+        for tree in now:
+            name = tree["metadata"]["name"]
+            known = before.get(name)
+            self._slices[name] = known if known is not None and known.tree is tree else _slice(tree)
+        changed = {*before.values()} ^ {*self._slices.values()}
+        touched = {each.pool for each in changed}
+        concerned = {each for pool in touched for each in self._of_pool.get(pool, ())} | changed
+        self._of_node, self._of_pool = {}, {}
+        for each in self._slices.values():
+            self._of_node.setdefault(each.node, []).append(each)
+            self._of_pool.setdefault(each.pool, []).append(each)
+        nodes = {each.node for each in concerned}
+        if "" in nodes:
+            self._ready.clear()
+        for name in nodes:
+            self._ready.pop(name, None)
 
-    def __init__(self, flat: dict[str, Any], driver: str) -> None:
-        super().__init__()
-        for name, value in flat.items():
-            domain, slash, rest = name.rpartition("/")
-            self.setdefault(domain if slash else driver, {})[rest] = value
+    def _pools(self, node: Obj) -> list[Pool]:
+        found: dict[PoolId, list[Slice]] = {}
+        for each in (*self._of_node.get(node["metadata"]["name"], ()), *self._of_node.get("", ())):
+            if not each.concerns(node):
+                continue
+            others = found.setdefault(each.pool, [])
+            if others and each.generation > others[0].generation:
+                others.clear()
+            if not others or each.generation == others[0].generation:
+                others.append(each)
+        made = [pool for id_ in sorted(found) if (pool := self._pool(id_, found[id_])) is not None]
+        return sorted(made, key=lambda pool: any(each.tree.get("bindingConditions") for each in pool.devices))
 
-    def __missing__(self, _: str) -> dict[str, Any]:
-        return {}
-
-
-def _value(attribute: Obj) -> Any:
-    kind, value = next(iter(attribute.items()))
-    return functions.version(value) if kind == "version" else value
-
-
-def pools_on(node: Obj, slices: Iterable[Obj]) -> list[Pool]:
-    """upstream staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go."""
-    every: dict[tuple[str, str], list[Obj]] = {}
-    for each in slices:
-        every.setdefault((each["spec"]["driver"], each["spec"]["pool"]["name"]), []).append(each)
-    return [found for name in sorted(every) if (found := _pool(name, node, every[name])) is not None]
-
-
-def _pool(name: tuple[str, str], node: Obj, slices: list[Obj]) -> Pool | None:
-    latest = max(each["spec"]["pool"].get("generation") or 0 for each in slices)
-    current = [each for each in slices if (each["spec"]["pool"].get("generation") or 0) == latest]
-    here = sorted((each for each in current if _concerns(each["spec"], node)), key=lambda each: str(each["metadata"]["name"]))
-    if not here:
-        return None
-    if len(current) != here[0]["spec"]["pool"]["resourceSliceCount"]:
-        return Pool(name, incomplete=True)
-    devices = [device for each in here for device in _devices(name, each["spec"], node)]
-    names = [tree["name"] for each in here for tree in each["spec"].get("devices") or ()]
-    return Pool(name, devices, invalid=len(set(names)) < len(names))
-
-
-def _concerns(spec: Obj, node: Obj) -> bool:
-    if spec.get("perDeviceNodeSelection"):
-        return any(_is_there(each, node) for each in spec.get("devices") or ())
-    return _is_there(spec, node)
-
-
-def _devices(name: tuple[str, str], spec: Obj, node: Obj) -> Iterator[Device]:
-    for tree in spec.get("devices") or ():
-        # Devices that share counters, or themselves, with others are not handed out: nobody here keeps count of that.
-        if tree.get("consumesCounters") or tree.get("allowMultipleAllocations") or tree.get("bindingConditions"):
-            continue
-        if not spec.get("perDeviceNodeSelection") or _is_there(tree, node):
-            yield Device(*name, tree, spec)
+    def _pool(self, pool: PoolId, here: list[Slice]) -> Pool | None:
+        wanted, every = here[0].spec["pool"]["resourceSliceCount"], here
+        if len(here) != wanted:
+            generation = here[0].generation
+            if any(each.generation > generation for each in self._of_pool[pool]):
+                return None  # its driver is about to replace it, and nothing of that is for this node
+            every = [each for each in self._of_pool[pool] if each.generation == generation]
+            if len(every) != wanted:
+                return Pool(pool, incomplete=True)
+        return _complete(pool, here, [each for each in every if each not in here])
 
 
-def _is_there(place: Obj, node: Obj) -> bool:
+def _slice(tree: Obj) -> Slice:
+    spec = tree["spec"]
+    pool = spec["driver"], spec["pool"]["name"]
+    return Slice(tree, spec, pool, [Device(*pool, each, spec) for each in spec.get("devices") or ()])
+
+
+def _complete(pool: PoolId, here: list[Slice], others: list[Slice]) -> Pool:
+    here = sorted(here, key=lambda each: str(each.tree["metadata"]["name"]))
+    devices = [device for each in here for device in each.devices]
+    elsewhere = [device for each in others for device in each.devices]
+    sets = [each for one in here for each in one.spec.get("sharedCounters") or ()]
+    counters = {
+        (each["name"], name): exact(counter["value"]) for each in sets for name, counter in (each.get("counters") or {}).items()
+    }
+    valid = len({each.id for each in devices}) == len(devices) and len({each["name"] for each in sets}) == len(sets)
+    if not valid or any(not counters.keys() >= each.consumes.keys() for each in (*devices, *elsewhere)):
+        return Pool(pool, invalid=True)
+    return Pool(pool, devices, counters=counters, elsewhere=elsewhere)
+
+
+def is_there(place: Obj, node: Obj) -> bool:
+    """`place` is a slice's spec, or a device."""
     name = node["metadata"]["name"]
     if place.get("nodeName"):
         return bool(place["nodeName"] == name)
@@ -131,10 +158,3 @@ def _is_there(place: Obj, node: Obj) -> bool:
     selector = place.get("nodeSelector")
     labels = node["metadata"].get("labels") or {}
     return selector is not None and any(term_matches(each, name, labels) for each in node_terms(selector))
-
-
-def allocated_in(allocation: Obj) -> Iterator[DeviceId]:
-    """What nobody else can have. Somebody who only looks at a device does not take it."""
-    for each in (allocation.get("devices") or {}).get("results") or ():
-        if not each.get("adminAccess"):
-            yield each["driver"], each["pool"], each["device"]

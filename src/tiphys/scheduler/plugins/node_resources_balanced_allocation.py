@@ -4,16 +4,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiphys.machinery.tree import Obj
+from tiphys.scheduler.cluster import Cluster
 from tiphys.scheduler.framework import BEST, Base
 from tiphys.scheduler.node_table import Mask, Nodes, Numbers
+from tiphys.scheduler.plugins.resource_scoring import of_devices
 from tiphys.scheduler.pod_info import PodInfo
 
 
 class NodeResourcesBalancedAllocation(Base):
     name = "NodeResourcesBalancedAllocation"
 
-    def __init__(self, args: Obj | None = None) -> None:
+    def __init__(self, args: Obj | None = None, cluster: Cluster | None = None) -> None:
         """`args`: upstream's NodeResourcesBalancedAllocationArgs."""
+        self._cluster = cluster or Cluster()
         listed = (args or {}).get("resources") or ({"name": "cpu"}, {"name": "memory"})
         self._resources = tuple(each["name"] for each in listed)
 
@@ -21,6 +24,8 @@ class NodeResourcesBalancedAllocation(Base):
         asked = [pod.requests.get(name, 0) for name in self._resources]
         if not any(asked):
             return None
+        if any(amount and self._cluster.devices.behind.get(name) for name, amount in zip(self._resources, asked, strict=True)):
+            return self._with_devices(asked, nodes)
         table, rows = nodes.table, nodes.rows
         # Extended resources count only for pods that ask for them.
         counted = [
@@ -33,11 +38,34 @@ class NodeResourcesBalancedAllocation(Base):
             capacity, used = table.allocatable[:2, rows], table.requested[:2, rows]
         else:
             capacity, used = table.allocatable[at][:, rows], table.requested[at][:, rows]
-        with_pod = _evenness(used + np.array([amount for _, amount in counted], np.int64)[:, None], capacity)
-        half = BEST // 2
-        # Go divides towards zero, but here both sides are never negative.
-        scores: Numbers = half + (half + with_pod - _evenness(used, capacity)) // 2
-        return scores
+        return _gained([amount for _, amount in counted], used, capacity)
+
+    def _with_devices(self, asked: list[int], nodes: Nodes) -> Numbers:
+        """Some of the resources are such that devices stand behind them."""
+        counted, used, capacity = [], [], []
+        for name, amount in zip(self._resources, asked, strict=True):
+            behind, at = self._cluster.devices.behind.get(name) if amount else None, nodes.table.resources.get(name)
+            if (at is None and behind is None) or not (amount or "/" not in name):
+                continue
+            empty: Numbers = np.zeros(nodes.count, np.int64)
+            there = empty if at is None else nodes.table.allocatable[at, nodes.rows]
+            taken = empty if at is None else nodes.table.requested[at, nodes.rows]
+            if behind is not None:
+                of_plugin = there > 0
+                used_devices, devices = of_devices(behind, nodes, self._cluster)
+                taken, there = np.where(of_plugin, taken, used_devices), np.where(of_plugin, there, devices)
+            counted.append(amount)
+            used.append(taken)
+            capacity.append(there)
+        return _gained(counted, np.array(used), np.array(capacity))
+
+
+def _gained(asked: list[int], used: Numbers, capacity: Numbers) -> Numbers:
+    with_pod = _evenness(used + np.array(asked, np.int64)[:, None], capacity)
+    half = BEST // 2
+    # Go divides towards zero, but here both sides are never negative.
+    scores: Numbers = half + (half + with_pod - _evenness(used, capacity)) // 2
+    return scores
 
 
 def _evenness(used: Numbers, capacity: Numbers) -> Numbers:

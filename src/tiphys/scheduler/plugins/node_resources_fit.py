@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from tiphys.machinery import quantity
 from tiphys.machinery.tree import Obj
 from tiphys.scheduler.amounts import spelled
+from tiphys.scheduler.cluster import Cluster
+from tiphys.scheduler.devices.extended import OF_CLASS
 from tiphys.scheduler.events import Change, Event
 from tiphys.scheduler.framework import Base, Lack, Reason, Refused
 from tiphys.scheduler.node_table import Nodes, NodeTable, Numbers
@@ -14,12 +16,13 @@ from tiphys.scheduler.pod_info import PodInfo, in_units
 
 class NodeResourcesFit(Base):
     name = "NodeResourcesFit"
-    unblocked_by = Event.POD_DELETED | Event.POD_SCALED_DOWN | Event.NODE_ADDED | Event.NODE_ALLOCATABLE
+    unblocked_by = Event.POD_DELETED | Event.POD_SCALED_DOWN | Event.NODE_ADDED | Event.NODE_ALLOCATABLE | Event.DEVICE_CLASS
 
-    def __init__(self, args: Obj | None = None) -> None:
+    def __init__(self, args: Obj | None = None, cluster: Cluster | None = None) -> None:
         """`args`: upstream's NodeResourcesFitArgs."""
         given = args or {}
-        self._strategy = strategy(given.get("scoringStrategy"))
+        self._cluster = cluster or Cluster()
+        self._strategy = strategy(given.get("scoringStrategy"), self._cluster)
         self._ignored = frozenset(given.get("ignoredResources") or ())
         self._ignored_groups = frozenset(given.get("ignoredResourceGroups") or ())
 
@@ -32,8 +35,13 @@ class NodeResourcesFit(Base):
     def _asked(self, pod: PodInfo) -> Iterator[tuple[str, int]]:
         return ((name, amount) for name, amount in pod.requests.items() if amount > 0 and self._counts(name))
 
-    def sums(self, pod: PodInfo, table: NodeTable, coming: Sequence[PodInfo]) -> frozenset[str]:  # noqa: ARG002
-        return frozenset(("pods", *(name for name, _ in self._asked(pod))))
+    def _is_backed(self, resource: str) -> bool:
+        """By devices: nodes without a device plugin for it need not have any, and DynamicResources looks after it there."""
+        return self._cluster.devices.behind.get(resource) is not None
+
+    def sums(self, pod: PodInfo, table: NodeTable, coming: Sequence[PodInfo]) -> frozenset[str] | None:  # noqa: ARG002
+        names = [name for name, _ in self._asked(pod)]
+        return None if any(map(self._is_backed, names)) else frozenset(("pods", *names))
 
     def filter(self, pod: PodInfo, nodes: Nodes) -> Refused | None:
         table, rows = nodes.table, nodes.rows
@@ -42,12 +50,16 @@ class NodeResourcesFit(Base):
         if full.any():
             reasons.append(Reason(full, "Too many pods"))
         for name, amount in self._asked(pod):
-            at = table.resources.get(name)
+            at, backed = table.resources.get(name), self._is_backed(name)
             if at is None:
+                if backed:
+                    continue
                 reasons.append(Reason(~nodes.nothing(), f"Insufficient {name}", False))
                 continue
             allocatable = table.allocatable[at, rows]
             short = nodes.requested(name) + amount > allocatable
+            if backed:
+                short &= allocatable > 0
             if short.any():
                 # What is too much for an empty node is too much however many pods are evicted.
                 reasons.append(Reason(short, f"Insufficient {name}", allocatable >= amount))
@@ -69,7 +81,7 @@ class NodeResourcesFit(Base):
             has = 0 if at is None else int(table.allocatable[at, row])
             used = 0 if at is None else int(table.requested[at, row])
             short = used + amount - has
-            if amount > 0 and short > 0 and self._counts(resource):
+            if amount > 0 and short > 0 and self._counts(resource) and not (has <= 0 and self._is_backed(resource)):
                 found.append(_shortage(name, resource, amount, has, short))
         return found
 
@@ -82,14 +94,17 @@ class NodeResourcesFit(Base):
                 return change.was_on_a_node
             case Event.POD_SCALED_DOWN:
                 return change.concerns(pod) or _freed(pod, change)
+            case Event.DEVICE_CLASS:
+                return _stands_behind_more(pod, change)
         room = _allocatable(change.node)
-        if room.get("pods", 0) < 1 or any(amount > room.get(name, 0) for name, amount in pod.requests.items() if amount):
+        asked = {name: amount for name, amount in pod.requests.items() if amount}
+        backed = {name for name in asked if room.get(name, 0) <= 0 and self._is_backed(name)}
+        if room.get("pods", 0) < 1 or any(amount > room.get(name, 0) for name, amount in asked.items() if name not in backed):
             return False
-        if change.old is None:
+        if change.old is None or backed:
             return True
         before = _allocatable(change.old)
-        wanted = ["pods", *(name for name, amount in pod.requests.items() if amount)]
-        return any(room.get(name, 0) > before.get(name, 0) for name in wanted)
+        return any(room.get(name, 0) > before.get(name, 0) for name in ("pods", *asked))
 
 
 def _shortage(node: str, resource: str, amount: int, has: int, short: int) -> Lack:
@@ -101,6 +116,15 @@ def _shortage(node: str, resource: str, amount: int, has: int, short: int) -> La
         told = f"{words} (it has {spelled(resource, has)} in all)"
         return Lack(told, f"request at most {spelled(resource, has)} {resource}", short / amount)
     return Lack(words, f"free {spelled(resource, short)} {resource} on {node}", short / (2 * has))
+
+
+def _stands_behind_more(pod: PodInfo, change: Change) -> bool:
+    """A class has come for a resource that the pod asks for."""
+    assert change.new is not None
+    name, old = change.new["spec"].get("extendedResourceName"), change.old
+    if old is None and OF_CLASS + change.new["metadata"]["name"] in pod.requests:
+        return True
+    return name in pod.requests and (old is None or old["spec"].get("extendedResourceName") != name)
 
 
 def _freed(pod: PodInfo, change: Change) -> bool:

@@ -7,6 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from tiphys.machinery.tree import Obj
+from tiphys.scheduler.cluster import Cluster
+from tiphys.scheduler.devices.totals import totals
 from tiphys.scheduler.framework import BEST, Base
 from tiphys.scheduler.node_table import Nodes, Numbers
 from tiphys.scheduler.node_table.table import CPU, MEMORY
@@ -25,12 +27,14 @@ class Strategy:
     """Names, and how much each counts."""
     is_curve: bool = False
     """A resource that a curve gives nothing for does not count, and the mean is rounded."""
+    cluster: Cluster | None = None
+    """Without it nothing is known of devices behind resources."""
 
     def score(self, pod: PodInfo, nodes: Nodes) -> Numbers:
         total: Numbers = np.zeros(nodes.count, np.int64)
         weights: Numbers = np.zeros(nodes.count, np.int64)
         for name, weight in self.resources:
-            found = _amounts(name, pod, nodes)
+            found = _amounts(name, pod, nodes, self.cluster)
             if found is None:
                 continue
             used, capacity = found
@@ -45,17 +49,35 @@ class Strategy:
         return scores
 
 
-def _amounts(name: str, pod: PodInfo, nodes: Nodes) -> tuple[Numbers, Numbers] | None:
+def _amounts(name: str, pod: PodInfo, nodes: Nodes, cluster: Cluster | None) -> tuple[Numbers, Numbers] | None:
     """Used with the pod, and there; None where it does not count for this pod."""
     table, rows, at = nodes.table, nodes.rows, nodes.table.resources.get(name)
-    if at is None:
-        return None
     if at in (CPU, MEMORY):
         return table.scored[at, rows] + pod.weighed_requests[at], table.allocatable[at, rows]
     wanted = pod.requests.get(name, 0)
     if not wanted and "/" in name:
         return None
-    return table.requested[at, rows] + wanted, table.allocatable[at, rows]
+    behind = None if cluster is None else cluster.devices.behind.get(name)
+    if behind is None or cluster is None:
+        return None if at is None else (table.requested[at, rows] + wanted, table.allocatable[at, rows])
+    used, there = of_devices(behind, nodes, cluster)
+    if at is not None:
+        of_plugin = table.allocatable[at, rows] > 0
+        used = np.where(of_plugin, table.requested[at, rows], used)
+        there = np.where(of_plugin, table.allocatable[at, rows], there)
+    return used + wanted, there
+
+
+def of_devices(device_class: Obj, nodes: Nodes, cluster: Cluster) -> tuple[Numbers, Numbers]:
+    """How many of a class are in use, and how many there are."""
+    used: Numbers = np.zeros(nodes.count, np.int64)
+    there: Numbers = np.zeros(nodes.count, np.int64)
+    slices, ledger = list(cluster.devices.slices.all()), cluster.resource_claims.ledger
+    for position, name in nodes.named():
+        node = nodes.table.node(name)
+        if node is not None and nodes.feasible[position]:
+            there[position], used[position] = totals(slices, device_class, node, ledger)
+    return used, there
 
 
 def least_used(used: Numbers, capacity: Numbers) -> Numbers:
@@ -86,17 +108,17 @@ def along(shape: Sequence[Obj]) -> Rate:
     return rate
 
 
-def strategy(tree: Obj | None) -> Strategy:
+def strategy(tree: Obj | None, cluster: Cluster | None = None) -> Strategy:
     """Of the arguments of NodeResourcesFit."""
     given = tree or {}
     listed: Sequence[Obj] = given.get("resources") or ({"name": "cpu"}, {"name": "memory"})
     resources = tuple((each["name"], each.get("weight") or 1) for each in listed)
     match given.get("type"):
         case "MostAllocated":
-            return Strategy(most_used, resources)
+            return Strategy(most_used, resources, cluster=cluster)
         case "RequestedToCapacityRatio":
-            return Strategy(along((given.get("requestedToCapacityRatio") or {})["shape"]), resources, is_curve=True)
-    return Strategy(least_used, resources)
+            return Strategy(along((given.get("requestedToCapacityRatio") or {})["shape"]), resources, True, cluster)
+    return Strategy(least_used, resources, cluster=cluster)
 
 
 class NodeResourcesScore(Base):
