@@ -51,6 +51,8 @@ async def churn(client: RestClient) -> None:
 
 
 async def measure(client: RestClient, command: str, given: argparse.Namespace, title: str, case: Case) -> str:
+    if case.devices:
+        await server.offer(client, case.devices, given.nodes, given.pods)
     there = case.already(given.pods, given.nodes)
     await server.create_pods(client, (cluster.on_a_node(case.there(at), at, given.nodes) for at in range(there)))
     await server.create_pods(client, (cluster.hopeless(at) for at in range(case.hopeless)))
@@ -73,6 +75,8 @@ async def measure(client: RestClient, command: str, given: argparse.Namespace, t
         child.send_signal(signal.SIGTERM)
         child.wait(30)
         await server.delete_pods(client)
+        if case.devices:
+            await server.withdraw(client, given.nodes, given.pods)
     seconds = max(last - first, 1e-9)
     return (
         f"{title:31}{given.pods:6} pods{given.pods / seconds:8.0f} pods/s{first - began:7.2f} s to the first"

@@ -27,6 +27,8 @@ class Case:
     """Pods that wait too, and for which there is no node."""
     churns: bool = False
     """Nodes, Services and pods come and go."""
+    devices: int = 0
+    """Offered by each node. Each pod that waits has a claim to one."""
 
     def already(self, pods: int, nodes: int) -> int:
         return int(self.filled * pods) + self.on_each * nodes
@@ -91,6 +93,11 @@ def _high(number: int) -> Obj:
     return made
 
 
+def _with_claim(number: int) -> Obj:
+    name = f"bench-{number}"
+    return _named(number, _in_group("blue", resourceClaims=[{"name": "one", "resourceClaimName": name}]))
+
+
 CASES: dict[str, Case] = {
     "basic": Case(cluster.plain),
     "zone-spread": Case(_zone_spread),
@@ -102,5 +109,6 @@ CASES: dict[str, Case] = {
     "SchedulingPreferredPodAffinity": Case(_preferably_together, _preferably_together, 1.0),
     "Unschedulable": Case(cluster.plain, hopeless=200),
     "SchedulingWithMixedChurn": Case(cluster.plain, churns=True),
+    "Devices": Case(_with_claim, devices=8),
     "Preemption": Case(_high, _low, on_each=3),
 }

@@ -45,6 +45,28 @@ def on_a_node(pod: Obj, number: int, nodes: int) -> Obj:
     return pod
 
 
+def device_class() -> Obj:
+    spec = {"selectors": [{"cel": {"expression": 'device.driver == "gpu.example.com"'}}]}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "bench-gpu"}, "spec": spec}
+
+
+def devices(number: int, count: int) -> Obj:
+    """What a node offers."""
+    name = f"bench-node-{number}"
+    listed = [{"name": f"gpu-{at}", "attributes": {"size": {"int": 40}}} for at in range(count)]
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "nodeName": name, "pool": pool, "devices": listed}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
+
+
+def claim(number: int) -> Obj:
+    large = {"cel": {"expression": 'device.attributes["gpu.example.com"].size > 20'}}
+    request = {"name": "one", "exactly": {"deviceClassName": "bench-gpu", "selectors": [large]}}
+    metadata = {"name": f"bench-{number}", "namespace": NAMESPACE}
+    spec = {"devices": {"requests": [request]}}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+
+
 def hopeless(number: int) -> Obj:
     pod = plain(number, cpu="900")
     pod["metadata"]["name"] = f"hopeless-{number}"

@@ -13,6 +13,9 @@ from bench.scheduler.cases import CASES, Case
 from tiphys.api.core.nodes import NODES
 from tiphys.api.core.pods import PODS
 from tiphys.api.kind import Kind
+from tiphys.api.resource.deviceclasses import DEVICECLASSES
+from tiphys.api.resource.resourceclaims import RESOURCECLAIMS
+from tiphys.api.resource.resourceslices import RESOURCESLICES
 from tiphys.machinery.tree import Obj
 from tiphys.scheduler import pod_info
 from tiphys.scheduler.config.settings import DEFAULT_SCHEDULER
@@ -27,6 +30,16 @@ def stored(kind: Kind, obj: Obj) -> Obj:
     return obj
 
 
+def offer(case: Case, state: State, nodes: int, pods: int) -> None:
+    known = state.cluster
+    known.device_classes["bench-gpu"] = stored(DEVICECLASSES, cluster.device_class())
+    for at in range(nodes):
+        made = stored(RESOURCESLICES, cluster.devices(at, case.devices))
+        known.resource_slices[made["metadata"]["name"]] = made
+    for at in range(pods):
+        known.resource_claims.changed(None, stored(RESOURCECLAIMS, cluster.claim(at)))
+
+
 def decide(case: Case, nodes: int, pods: int) -> list[float]:
     """Seconds of CPU of each decision: others on the machine do not count."""
     state = State(lambda known: {DEFAULT_SCHEDULER: default_profile(known)}, random.Random(1).randrange)
@@ -35,6 +48,8 @@ def decide(case: Case, nodes: int, pods: int) -> list[float]:
         state.node_changed(None, stored(NODES, cluster.node(at)), 0.0)
     for at in range(case.already(pods, nodes)):
         state.pod_changed(None, stored(PODS, cluster.on_a_node(case.there(at), at, nodes)), 0.0)
+    if case.devices:
+        offer(case, state, nodes, pods)
     took = []
     for at in range(pods):
         made = stored(PODS, case.waiting(at))
@@ -44,6 +59,8 @@ def decide(case: Case, nodes: int, pods: int) -> list[float]:
         outcome = cycle.schedule(pod, 0.0)
         took.append(time.thread_time() - began)
         if isinstance(outcome, Placed):
+            for each in state.profiles[DEFAULT_SCHEDULER].reservers:
+                each.reserve(pod, outcome.node)
             state.pods.assume(pod, outcome.node)
         elif outcome.victims is not None:
             for each in outcome.victims.pods:

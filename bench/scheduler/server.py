@@ -11,6 +11,9 @@ from tiphys.api.core.pods import PODS
 from tiphys.api.core.serviceaccounts import SERVICE_ACCOUNTS
 from tiphys.api.core.services import SERVICES
 from tiphys.api.kind import Kind
+from tiphys.api.resource.deviceclasses import DEVICECLASSES
+from tiphys.api.resource.resourceclaims import RESOURCECLAIMS
+from tiphys.api.resource.resourceslices import RESOURCESLICES
 from tiphys.api.scheduling.priorityclasses import PRIORITYCLASSES
 from tiphys.client.rest import RestClient
 from tiphys.machinery.errors import ApiError
@@ -87,6 +90,29 @@ _PASSING = ((NODES, _passing_node), (SERVICES, _passing_service), (PODS, _passin
 
 async def create_pods(client: RestClient, pods: Iterable[Obj]) -> None:
     await each(pods, lambda pod: client.create(PODS, pod, NAMESPACE))
+
+
+async def offer(client: RestClient, devices: int, nodes: int, pods: int) -> None:
+    """Devices on every node, and a claim for every pod that waits."""
+    await ensure(client, DEVICECLASSES, cluster.device_class())
+    await each((cluster.devices(at, devices) for at in range(nodes)), lambda one: ensure(client, RESOURCESLICES, one))
+    await each((cluster.claim(at) for at in range(pods)), lambda one: ensure(client, RESOURCECLAIMS, one))
+
+
+async def withdraw(client: RestClient, nodes: int, pods: int) -> None:
+    """Nobody else gives the devices back: the pods have been bound by nothing but a scheduler."""
+
+    async def end(one: Obj) -> None:
+        about = one["metadata"]
+        free = {"status": {"allocation": None, "reservedFor": None}}
+        await client.patch(RESOURCECLAIMS, about["name"], free, NAMESPACE, subresource="status")
+        await client.patch(RESOURCECLAIMS, about["name"], {"metadata": {"finalizers": None}}, NAMESPACE)
+        await client.delete(RESOURCECLAIMS, about["name"], NAMESPACE)
+
+    await each((cluster.claim(at) for at in range(pods)), end)
+    await each(
+        (cluster.devices(at, 0) for at in range(nodes)), lambda one: client.delete(RESOURCESLICES, one["metadata"]["name"])
+    )
 
 
 async def delete_pods(client: RestClient) -> None:

@@ -7,7 +7,7 @@ an API server would have stored them.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bench.scheduler.scenes import nodes, pods
+from bench.scheduler.scenes import finer_devices, nodes, pods
 from bench.scheduler.scenes.between_pods import APPS, NAMESPACES
 from bench.scheduler.scenes.chance import EARLIER, LATER, THEMES, Chance
 from bench.scheduler.scenes.devices import Devices
@@ -60,6 +60,8 @@ def make(number: int) -> Scene:
     count = chance.between(3, 9)
     storage, devices = Storage(chance, count), Devices(chance, count)
     made_nodes = [nodes.node(chance, at) for at in range(count)]
+    if not chance.is_early:
+        finer_devices.make_room(chance, made_nodes)
     others = [
         pods.pod(chance, f"pod-{at}") for at in range(chance.below(4 * count) + (count if chance.often("crowded") else 0))
     ]
@@ -80,7 +82,7 @@ def make(number: int) -> Scene:
         wanted["spec"]["priority"] = chance.pick((100, 1000, 5000))
     if chance.has("nominated"):
         wanted["status"]["nominatedNodeName"] = nodes.name(chance.below(count))
-    if chance.has("named node") and number < EARLIER:
+    if chance.has("named node") and chance.is_early:
         wanted["spec"]["nodeName"] = nodes.name(chance.below(count))
     scene = Scene(number, chance.theme, stored(PODS, wanted))
     listed: list[tuple[Kind, list[Obj]]] = [

@@ -40,7 +40,8 @@ _OFTEN, _EVERYTHING, _RARELY = 0.55, 0.2, 0.03
 
 class Chance:
     def __init__(self, seed: int) -> None:
-        themes = THEMES if seed < EARLIER else LATER
+        self.is_early = seed < EARLIER
+        themes = THEMES if self.is_early else LATER
         self.theme = list(themes)[seed % len(themes)]
         self._plenty = frozenset(themes[self.theme])
         self._random = random.Random(seed)

@@ -34,8 +34,10 @@ class Devices:
         self._nodes = nodes
         if not chance.often("devices"):
             return
-        titles = [each for each in CLASSES if not chance.one_in(10)]
+        titles = [each for each in CLASSES if not chance.one_in(10 if chance.is_early else 60)]
         self.classes = [_class(each) for each in titles]
+        if not chance.is_early:
+            finer_devices.set_up(chance, self.classes)
         if chance.abounds("behind"):
             for each in self.classes:
                 if not chance.one_in(4):
@@ -51,7 +53,7 @@ class Devices:
 
     def _slice(self, title: str, place: Obj, driver: str, node: str) -> None:
         chance = self._chance
-        devices = [self._device(at, driver) for at in range(chance.between(1, 3))]
+        devices = [self._device(at, driver) for at in range(chance.between(1, 3) if chance.is_early else chance.between(3, 6))]
         pool = {"name": title, "generation": 1, "resourceSliceCount": 2 if chance.one_in(12) else 1}
         spec = {"driver": driver, "pool": pool, "devices": devices, **place}
         specs = [spec]
@@ -101,7 +103,7 @@ class Devices:
             finer_devices.ask_for_resources(chance, pod)
             if chance.one_in(20):
                 self.claims.append(finer_devices.left_over(pod))
-        if not self.slices or not chance.has("devices"):
+        if not self.slices or not (chance.has("devices") or (meta["name"] == "wanted" and not chance.is_early)):
             return
         listed: list[Obj] = []
         for at in range(chance.between(1, 2)):
@@ -150,6 +152,8 @@ class Devices:
         if chance.one_in(4):
             kind = chance.pick(("matchAttribute", "matchAttribute", "distinctAttribute"))
             devices["constraints"] = [{kind: chance.pick(("example.com/rack", "gpu.example.com/size"))}]
+        if not chance.is_early:
+            finer_devices.refine(chance, devices)
         metadata = {"name": f"devices-{len(self.claims)}", "namespace": namespace}
         claim: Obj = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata}
         claim["spec"] = {"devices": devices}

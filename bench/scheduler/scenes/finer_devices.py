@@ -17,6 +17,43 @@ _POLICIES: tuple[Obj, ...] = (
 )
 
 
+def make_room(chance: Chance, nodes: list[Obj]) -> None:
+    """Nodes on which mostly devices are what is scarce."""
+    for each in nodes:
+        if not chance.one_in(8):
+            each["status"]["allocatable"].update({"cpu": "32", "memory": "64Gi", "pods": "110", "ephemeral-storage": "20Gi"})
+            each["spec"].pop("unschedulable", None)
+
+
+def set_up(chance: Chance, classes: list[Obj]) -> None:
+    for each in classes:
+        if chance.one_in(3):
+            each["spec"]["config"] = [_settings(each["metadata"]["name"])]
+
+
+def _settings(mode: str) -> Obj:
+    return {"opaque": {"driver": "gpu.example.com", "parameters": {"mode": mode}}}
+
+
+def refine(chance: Chance, devices: Obj) -> None:
+    """What a claim asks for: in a certain way, more of it, and constraints only between some."""
+    requests = devices["requests"]
+    names = [each["name"] for each in requests]
+    for request in requests:
+        names += [f"{request['name']}/{each['name']}" for each in request.get("firstAvailable", ())]
+    if chance.one_in(3):
+        config = _settings("claim")
+        if not chance.one_in(3):
+            config["requests"] = chance.some(names)
+        devices["config"] = [config]
+    for constraint in devices.get("constraints", ()):
+        if chance.one_in(2):
+            constraint["requests"] = chance.some(names)
+    exactly = requests[0].get("exactly")
+    if exactly is not None and exactly.get("allocationMode") != "All" and chance.one_in(5):
+        exactly["count"] = 3
+
+
 def share(chance: Chance, device: Obj) -> None:
     """Several claims may have it, as long as there is enough of it; some have nothing that could run out."""
     device["allowMultipleAllocations"] = True

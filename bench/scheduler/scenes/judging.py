@@ -1,6 +1,6 @@
 """What our scheduler makes of a scene."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ from tiphys.scheduler.cycle import Placed
 from tiphys.scheduler.devices.trying import Decided
 from tiphys.scheduler.framework import Failed
 from tiphys.scheduler.plugins.dynamic_resources import DynamicResources
+from tiphys.scheduler.pod_info import PodInfo
 from tiphys.scheduler.profiles import default_profile
 from tiphys.scheduler.state import State
 
@@ -39,8 +40,8 @@ NOW = times.parse("2026-07-01T00:00:00Z")
 class Judgement:
     gate: str = ""
     """Why the pod is not tried."""
-    failure: str = ""
-    """Why nothing can be said of it."""
+    failures: frozenset[str] = frozenset()
+    """Why nothing can be said of it: there may be several nodes that something is wrong with."""
     totals: dict[str, int] = field(default_factory=dict)
     """Of the nodes that can take it."""
     node: str = ""
@@ -106,8 +107,8 @@ def judge(scene: Scene) -> Judgement:
     devices = next(each for each in state.profiles[DEFAULT_SCHEDULER].filters if isinstance(each, DynamicResources))
     try:
         outcome = state.cycles[DEFAULT_SCHEDULER].schedule(pod, NOW)
-    except Failed as failure:
-        return Judgement(failure=str(failure))
+    except Failed:
+        return Judgement(failures=frozenset(_failures(state, pod)))
     told = outcome.decision.explain()["nodes"]
     totals = {name: each["total"] for name, each in told.items() if "total" in each}
     if isinstance(outcome, Placed):
@@ -122,3 +123,12 @@ def judge(scene: Scene) -> Judgement:
             judged.freed = sorted(one["metadata"]["name"] for one in devices.could_free(pod))
         judged.removed = each.removed["metadata"]["name"] if each.removed is not None else ""
     return judged
+
+
+def _failures(state: State, pod: PodInfo) -> Iterator[str]:
+    """Node by node: who asks several at a time does not know which of them it will be told of."""
+    for row in range(state.table.count):
+        try:
+            state.cycles[DEFAULT_SCHEDULER].filtering.one(pod, row)
+        except Failed as failure:
+            yield str(failure)

@@ -38,13 +38,13 @@ def said(ours: Judgement, theirs: dict[str, Any]) -> dict[str, Any]:
     """Our word in the form of theirs. Of nodes for which room could be made as cheaply it is upstream that chose one."""
     if ours.gate:
         return {"gate": ours.gate}
-    if ours.failure:
-        return {"fails": ours.failure}
+    if ours.failures:
+        return {"fails": theirs.get("fails") if theirs.get("fails") in ours.failures else sorted(ours.failures)}
     if ours.totals:
         return {"can": digits(ours.totals), "best": digits(ours.best), **given(ours, theirs)}
     told = {"says": ours.message, "by": ours.blamed}
-    if ours.freed:
-        told["frees"] = theirs["frees"] if theirs.get("frees") in ours.freed else ours.freed
+    if ours.freed and "frees" in theirs:
+        told["frees"] = theirs["frees"] if theirs["frees"] in ours.freed else ours.freed
     if ours.removed:
         told["removes"] = ours.removed
     if ours.room:

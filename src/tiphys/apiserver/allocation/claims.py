@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tiphys.api.core.namespaces import NAMESPACES
 from tiphys.api.kind import Kind
+from tiphys.apiserver.allocation import claim_status
 from tiphys.apiserver.allocation.hooks import Hook
 from tiphys.apiserver.call import Call
 from tiphys.apiserver.lookup import Lookup
@@ -51,6 +52,10 @@ def _hook(lookup: Lookup, requests: Path) -> Hook:
         if call.info.subresource == "status" and not any(True for _ in granted(old)):
             for position in granted(new):
                 _check(lookup, call.served.kind, new, f"status.allocation.devices.results[{position}].adminAccess")
+        if call.info.subresource == "status":
+            told = [each async for each in claim_status.problems(call, new.get("status") or {}, old.get("status") or {})]
+            if told:
+                raise errors.invalid(call.served.kind.group, call.served.kind.kind, meta.name(new), told)
         return ()
 
     async def deleting(_call: Call, _old: Obj) -> Sequence[Op]:

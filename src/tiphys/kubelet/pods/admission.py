@@ -127,7 +127,7 @@ def resource_refusal(pod: Obj, place: Place) -> Refusal | None:
     room = (place.node.get("status") or {}).get("allocatable") or {}
     if "pods" in room and len(place.others) + 1 > quantity.parse(room["pods"]).value():
         return _short("pods", 1, len(place.others), quantity.parse(room["pods"]).value())
-    asked = facts.requests(pod)
+    asked = facts.requests(_without_devices(pod))
     held = [facts.requests(each) for each in place.others]
     for name in sorted(asked, key=_rank):
         if is_extended(name) and name not in room:
@@ -139,6 +139,23 @@ def resource_refusal(pod: Obj, place: Place) -> Refusal | None:
         if wanted > 0 and wanted > capacity - used:
             return _short(name, wanted, used, capacity)
     return None
+
+
+def _without_devices(pod: Obj) -> Obj:
+    """Resources that devices of a claim stand for are none of the node's."""
+    status = (pod.get("status") or {}).get("extendedResourceClaimStatus") or {}
+    backed = {(each["containerName"], each["resourceName"]) for each in status.get("requestMappings") or ()}
+    if not backed:
+        return pod
+
+    def rest(container: Obj) -> Obj:
+        own = container.get("resources") or {}
+        kept = {name: each for name, each in (own.get("requests") or {}).items() if (container["name"], name) not in backed}
+        return {**container, "resources": {**own, "requests": kept}}
+
+    spec = pod["spec"]
+    lists = {key: [rest(each) for each in spec[key]] for key in ("initContainers", "containers") if spec.get(key)}
+    return {**pod, "spec": {**spec, **lists}}
 
 
 def _rank(name: str) -> tuple[int, str]:

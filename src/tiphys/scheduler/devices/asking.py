@@ -55,7 +55,8 @@ class Wanted:
         return True
 
     def is_kept_away(self, device: Device) -> bool:
-        return any(not self._tolerates(each) for each in device.tree.get("taints") or ())
+        taints = device.tree.get("taints")
+        return any(not self._tolerates(each) for each in taints) if taints else False
 
     def _tolerates(self, taint: Obj) -> bool:
         if taint.get("effect") not in _KEEPS_AWAY:

@@ -3,9 +3,9 @@
 upstream staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go (allocateDevice).
 """
 
-from collections import Counter as Sums
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tiphys.machinery.quantity import Quantity
 from tiphys.scheduler.devices.asking import Asking, Wanted
@@ -65,12 +65,12 @@ class Giving:
         self._ledger = ledger
         self._available = available
         self._pools = pools
-        self._held: Sums[tuple[DeviceId, int]] = Sums()
+        self._held: dict[tuple[DeviceId, int], int] = {}
         """Devices that a claim gets for itself, by the claim's place."""
-        self._alone: Sums[DeviceId] = Sums()
-        self._shares: Sums[DeviceId] = Sums()
-        self._portions: dict[DeviceId, Sums[str]] = {}
-        self._drawn: dict[PoolId, Sums[Counter]] = {}
+        self._alone: dict[DeviceId, int] = {}
+        self._shares: dict[DeviceId, int] = {}
+        self._portions: dict[DeviceId, dict[str, int]] = {}
+        self._drawn: dict[PoolId, dict[Counter, int]] = {}
         self._done: list[tuple[int, Given, bool]] = []
 
     def is_out_of_question(self, claim: int, wanted: Wanted, device: Device) -> bool:
@@ -126,13 +126,13 @@ class Giving:
     def _note(self, at: int, given: Given, sign: int) -> None:
         id_ = given.device.id
         if not given.device.shared:
-            self._held[id_, at] += sign
-            self._alone[id_] += sign
+            _add(self._held, (id_, at), sign)
+            _add(self._alone, id_, sign)
             return
-        self._shares[id_] += sign
-        sums = self._portions.setdefault(id_, Sums())
+        _add(self._shares, id_, sign)
+        sums = self._portions.setdefault(id_, {})
         for name, portion in given.portions.items():
-            sums[name] += sign * exact(portion)
+            _add(sums, name, sign * exact(portion))
 
     def _is_shared_out(self, id_: DeviceId) -> bool:
         """Somebody has a share already: what the device takes from counters is taken."""
@@ -143,8 +143,8 @@ class Giving:
         left, is_overdrawn = self._available.of(pool)
         if is_overdrawn:
             return False
-        drawn = self._drawn.setdefault(pool.id, Sums())
-        if any(drawn[counter] + amount > left[counter] for counter, amount in device.consumes.items()):
+        drawn = self._drawn.setdefault(pool.id, {})
+        if any(drawn.get(counter, 0) + amount > left[counter] for counter, amount in device.consumes.items()):
             return False
         self._sum_up(device, 1)
         return True
@@ -152,7 +152,14 @@ class Giving:
     def _sum_up(self, device: Device, sign: int) -> None:
         drawn = self._drawn[device.driver, device.pool]
         for counter, amount in device.consumes.items():
-            drawn[counter] += sign * amount
+            _add(drawn, counter, sign * amount)
+
+
+Key = TypeVar("Key")
+
+
+def _add(sums: dict[Key, int], key: Key, amount: int) -> None:
+    sums[key] = sums.get(key, 0) + amount
 
 
 _NOTHING: dict[str, int] = {}

@@ -56,7 +56,8 @@ class Pool:
 
 
 class Slices:
-    """Pools are put together once per node, and again when slices change that matter there."""
+    """Pools are put together once per node, and again when slices change that matter there: for what has changed since
+    `refresh` nobody looks."""
 
     def __init__(self, listed: Mapping[str, Obj]) -> None:
         """`listed`: by name, kept up to date by somebody else."""
@@ -68,19 +69,17 @@ class Slices:
         self._ready: dict[str, tuple[Obj, list[Pool]]] = {}
 
     def all(self) -> Iterable[Slice]:
-        self._refresh()
         return self._slices.values()
 
     def pools(self, node: Obj) -> list[Pool]:
         """Those that wait for conditions come last."""
-        self._refresh()
         name = node["metadata"]["name"]
         known = self._ready.get(name)
         if known is None or known[0] is not node:
             known = self._ready[name] = node, self._pools(node)
         return known[1]
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         now = list(self._listed.values())
         if len(now) == len(self._seen) and all(map(is_, now, self._seen)):
             return

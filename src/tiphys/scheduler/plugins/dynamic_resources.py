@@ -69,6 +69,8 @@ class DynamicResources(Base):
 
     def narrow(self, pod: PodInfo) -> Narrowed | None:
         self._try = None
+        if not _may_want(pod):
+            return None
         try:
             begun = self._begin(pod)
         except NoClaim as problem:
@@ -81,6 +83,7 @@ class DynamicResources(Base):
     def _begin(self, pod: PodInfo) -> Try:
         """Raises NoClaim."""
         claims, cluster = self._claims.of(pod), self._cluster
+        cluster.devices.slices.refresh()
         allocator = Allocator(self._claims.ledger, self._most_steps)
         return Try(cluster.devices, pod, claims, cluster.now, self._binding_seconds, allocator)
 
@@ -95,11 +98,11 @@ class DynamicResources(Base):
             return Try(self._cluster.devices, pod, [], self._cluster.now, self._binding_seconds, allocator)
 
     def sums(self, pod: PodInfo, table: NodeTable, coming: Sequence[PodInfo]) -> frozenset[str] | None:  # noqa: ARG002
-        return frozenset() if not pod.obj["spec"].get("resourceClaims") and self._of(pod).is_idle() else None
+        idle = not _may_want(pod) or (not pod.obj["spec"].get("resourceClaims") and self._of(pod).is_idle())
+        return frozenset() if idle else None
 
     def filter(self, pod: PodInfo, nodes: Nodes) -> Refused | None:
-        tried = self._of(pod)
-        if tried.is_idle():
+        if not _may_want(pod) or (tried := self._of(pod)).is_idle():
             return None
         refused: dict[str, list[int]] = {}
         for position, name in nodes.named():
@@ -124,6 +127,8 @@ class DynamicResources(Base):
 
     def score(self, pod: PodInfo, nodes: Nodes) -> Numbers | None:
         """Earlier alternatives are better than later ones."""
+        if not _may_want(pod):
+            return None
         tried = self._of(pod)
         if not any(request.get("firstAvailable") for each in tried.claims for request in _requests(each)):
             return None
@@ -153,8 +158,7 @@ class DynamicResources(Base):
         return self._of(pod).decided(node, self._cluster.new_uid)
 
     def reserve(self, pod: PodInfo, node: str) -> str:
-        tried = self._of(pod)
-        if tried.is_idle():
+        if not _may_want(pod) or (tried := self._of(pod)).is_idle():
             return ""
         if tried.claims and node not in tried.found:
             return TOO_FEW
@@ -232,6 +236,11 @@ class DynamicResources(Base):
         if change.old is not None and allocation_of(change.old) is not None and allocation_of(claim) is None:
             return True
         return own and (change.old is None or change.old.get("status") != claim.get("status"))
+
+
+def _may_want(pod: PodInfo) -> bool:
+    """Most pods want no devices, and nothing that any could stand behind."""
+    return bool(pod.obj["spec"].get("resourceClaims")) or any("/" in name for name in pod.requests)
 
 
 def _requests(claim: Obj) -> list[Obj]:

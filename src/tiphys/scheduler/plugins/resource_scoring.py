@@ -72,6 +72,7 @@ def of_devices(device_class: Obj, nodes: Nodes, cluster: Cluster) -> tuple[Numbe
     """How many of a class are in use, and how many there are."""
     used: Numbers = np.zeros(nodes.count, np.int64)
     there: Numbers = np.zeros(nodes.count, np.int64)
+    cluster.devices.slices.refresh()
     slices, ledger = list(cluster.devices.slices.all()), cluster.resource_claims.ledger
     for position, name in nodes.named():
         node = nodes.table.node(name)

@@ -45,6 +45,18 @@ def test_resources_that_the_node_does_not_know_are_not_its_to_give():
     assert refused(pod(requests={"example.com/of-the-cluster": "2"})) is None
 
 
+# v1.36.4 pkg/kubelet/lifecycle/predicate.go (removeMissingExtendedResources)
+@pytest.mark.parametrize("resource", ["example.com/gpu", "deviceclass.resource.kubernetes.io/gpu"])
+def test_resources_that_devices_of_a_claim_stand_for_are_not_taken_from_the_node(resource):
+    asking = pod(requests={resource: "2"})
+    assert refused(asking) is not None
+    mapping = {"containerName": "c", "resourceName": resource, "requestName": "container-0-request-0"}
+    asking["status"] = {"extendedResourceClaimStatus": {"resourceClaimName": "made", "requestMappings": [mapping]}}
+    assert refused(asking) is None
+    asking["spec"]["containers"].append({"name": "other", "resources": {"requests": {resource: "2"}}})
+    assert refused(asking) is not None
+
+
 def test_the_number_of_pods():
     others = [pod(str(number)) for number in range(3)]
     assert refused(pod(), *others) == (
