@@ -1,6 +1,7 @@
 """Devices that are shared, that have to be made ready first, or that stand behind resources: what is written of them, and what
 is taken back. What is decided: tests/contract/scheduler."""
 
+import pytest
 from tests.sim.scheduler.scene import Scene, node, play, pod
 from tests.sim.scheduler.test_devices import CLASS, claim, gpus, user
 
@@ -174,8 +175,12 @@ def test_a_device_stands_behind_a_resource():
     play(scenario)
 
 
+@pytest.mark.differs(
+    "makes a claim without requests for a pod with claims of its own that asks for a resource that a class stands behind, but "
+    "that its node has from a device plugin, and then cannot bind the pod.",
+    "no claim is made where no devices are needed.",
+)
 def test_where_a_device_plugin_has_the_resource_no_claim_is_made():
-    # Upstream makes one without requests where the pod has other claims too, and then cannot bind it.
     async def scenario(scene: Scene) -> None:
         cluster = scene.cluster
         await cluster.create(DEVICECLASSES, BEHIND)
@@ -195,6 +200,10 @@ def test_where_a_device_plugin_has_the_resource_no_claim_is_made():
     play(scenario)
 
 
+@pytest.mark.differs(
+    "lets a pod wait for some event, once it has removed a claim for resources that was left over from an attempt before.",
+    "the pod is tried again at once.",
+)
 def test_a_claim_of_an_attempt_that_came_to_nothing_goes():
     async def scenario(scene: Scene) -> None:
         cluster = scene.cluster
