@@ -19,7 +19,7 @@ from tiphys.scheduler import explaining
 from tiphys.scheduler.binding import Writer
 from tiphys.scheduler.cycle import Placed, Unplaced
 from tiphys.scheduler.extending import ExtenderFailed, Extenders
-from tiphys.scheduler.framework import Failed, Freed, Permission
+from tiphys.scheduler.framework import Failed, Freed, Permission, Profile
 from tiphys.scheduler.observing import Observer
 from tiphys.scheduler.opinion import Opinion
 from tiphys.scheduler.placing import Placing, Rejected
@@ -228,14 +228,12 @@ class Scheduler:
         self._log.debug(2, "Successfully bound pod to node", pod=pod.key, node=placed.node)
 
     async def _unbound(self, queued: Queued, placed: Placed, error: Exception) -> None:
-        pod, state, now = queued.pod, self.state, self._clock.monotonic()
-        was_ours = state.pods.is_assumed(pod.uid)
+        pod, state = queued.pod, self.state
         profile = state.profiles[pod.scheduler]
+        if state.pods.is_assumed(pod.uid):
+            await self._take_back(profile, pod, placed.node)
+        was_ours, now = state.pods.is_assumed(pod.uid), self._clock.monotonic()
         self._contained(lambda: Placing.undo(profile, pod, placed.node), "pod", pod.obj)
-        try:
-            await self._placing.take_back(profile, pod, placed.node)
-        except _OUTSIDE as problem:
-            self._log.error("Failed to take back what was written for a pod", pod=pod.key, error=str(problem))
         state.unbound(pod, now)
         gone = isinstance(error, ApiError) and error.reason == "NotFound"
         if not was_ours or gone:
@@ -248,6 +246,12 @@ class Scheduler:
         self._log.info("Failed to bind pod", pod=pod.key, error=str(error))
         state.queue.refuse(queued, (), now)
         await self._tell_error(pod, error)
+
+    async def _take_back(self, profile: Profile, pod: PodInfo, node: str) -> None:
+        try:
+            await self._placing.take_back(profile, pod, node)
+        except _OUTSIDE as problem:
+            self._log.error("Failed to take back what was written for a pod", pod=pod.key, error=str(problem))
 
     async def _tell_error(self, pod: PodInfo, error: Exception, reason: str = "SchedulerError") -> None:
         try:

@@ -281,7 +281,7 @@ def test_what_is_not_written_after_all_is_free_again():
     claims, made = Claims(), claim("one", {})
     claims.changed(None, made)
     claims.promise("one", GIVEN)
-    claims.take_back("one", made)
+    claims.take_back("one")
     assert not claims.ledger.is_taken(("d", "p", "d0"))
     claims.promise("one", GIVEN)
     claims.changed(made, None)

@@ -30,6 +30,8 @@ class Claims:
         """Allocations by the uid of the claim."""
         self._counted: dict[str, Obj] = {}
         """What of the ledger is whose."""
+        self._keys: dict[str, _Key] = {}
+        """By uid, of those that are there."""
         self._extended: dict[str, _Key] = {}
         """By the uid of the pod."""
 
@@ -47,7 +49,9 @@ class Claims:
         assert claim is not None
         key, uid = _key(claim), meta.uid(claim)
         if old is not None and meta.uid(old) != uid:
+            self._heard.pop(key, None)
             self._forget(key, meta.uid(old))
+            self._unlink(old)
         if new is None:
             self._heard.pop(key, None)
             self._forget(key, uid)
@@ -85,10 +89,10 @@ class Claims:
     def promised(self, uid: str) -> Obj | None:
         return self._promised.get(uid)
 
-    def take_back(self, uid: str, claim: Obj | None = None) -> None:
-        """What was promised will not be written, or is; the claim may not be there yet."""
+    def take_back(self, uid: str) -> None:
+        """What was promised will not be written, or is; the claim need not be there."""
         self._promised.pop(uid, None)
-        self._settle(_key(claim) if claim is not None else ("", ""), uid)
+        self._settle(self._keys.get(uid, ("", "")), uid)
 
     def of(self, pod: PodInfo) -> list[Obj]:
         """Those that the pod names, each once per name. Raises NoClaim."""
@@ -137,12 +141,14 @@ class Claims:
         self._settle(key, uid)
 
     def _link(self, claim: Obj) -> None:
+        self._keys[meta.uid(claim)] = _key(claim)
         if meta.annotations(claim).get(EXTENDED) == "true":
             owner = meta.controller_of(claim)
             if owner is not None:
                 self._extended[owner["uid"]] = _key(claim)
 
     def _unlink(self, claim: Obj) -> None:
+        self._keys.pop(meta.uid(claim), None)
         owner = meta.controller_of(claim)
         if owner is not None and self._extended.get(owner["uid"]) == _key(claim):
             del self._extended[owner["uid"]]

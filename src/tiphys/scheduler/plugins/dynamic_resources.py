@@ -171,9 +171,8 @@ class DynamicResources(Base):
         decided = self._decided.pop(pod.uid, None)
         if decided is None:
             return
-        claims = {meta.uid(each): each for each in self._named(pod)}
         for uid in decided.allocations:
-            self._claims.take_back(uid, claims.get(uid))
+            self._claims.take_back(uid)
 
     def _named(self, pod: PodInfo) -> list[Obj]:
         try:
