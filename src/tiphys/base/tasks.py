@@ -5,7 +5,7 @@ cancellation.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 Service = Callable[[Callable[[], None]], Coroutine[Any, Any, None]]
@@ -39,9 +39,20 @@ async def cancel(task: "asyncio.Task[Any]") -> None:
 
 async def first_done(*work: Awaitable[Any]) -> None:
     """Return when the first of `work` is done; the others are cancelled and awaited."""
+    await _until(asyncio.FIRST_COMPLETED, work)
+
+
+async def together(*work: Awaitable[Any]) -> None:
+    """All of `work` at once, each to its end whatever becomes of the others; then the first failure is raised as it is."""
+    await _until(asyncio.ALL_COMPLETED, work)
+
+
+async def _until(when: str, work: Iterable[Awaitable[Any]]) -> None:
     tasks = [asyncio.ensure_future(each) for each in work]  # noqa: TID251 - this module owns its tasks
+    if not tasks:
+        return
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=when)
     finally:
         for task in tasks:
             if not task.done():

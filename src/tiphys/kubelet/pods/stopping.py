@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
+from tiphys.base.tasks import together
 from tiphys.kubelet.cri.observed import Container, ObservedPod
 from tiphys.kubelet.cri.runtime import Runtime
 from tiphys.kubelet.names import all_containers
@@ -41,10 +42,12 @@ class Stopper:
     async def _together(
         self, pod: Obj, specs: dict[str, Obj], chosen: Iterable[Container], deadline: float, observed: ObservedPod
     ) -> None:
-        async with asyncio.TaskGroup() as group:
-            for each in chosen:
-                told = f"Stopping container {each.name}"
-                group.create_task(self.container(pod, specs.get(each.name), each, deadline, told, observed))
+        await together(
+            *(
+                self.container(pod, specs.get(each.name), each, deadline, f"Stopping container {each.name}", observed)
+                for each in chosen
+            )
+        )
 
     async def container(
         self, pod: Obj, spec: Obj | None, running: Container, deadline: float, told: str, observed: ObservedPod
