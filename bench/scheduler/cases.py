@@ -98,6 +98,47 @@ def _with_claim(number: int) -> Obj:
     return _named(number, _in_group("blue", resourceClaims=[{"name": "one", "resourceClaimName": name}]))
 
 
+def _small(number: int) -> Obj:
+    return cluster.plain(number, cpu="2")
+
+
+def _high_like(make: Maker) -> Maker:
+    """Nine CPUs again, so that others have to go, and with what else that pod has."""
+
+    def made(number: int) -> Obj:
+        high, spec = _high(number), make(number)["spec"]
+        high["metadata"]["labels"] = make(number)["metadata"]["labels"]
+        containers = [{**high["spec"]["containers"][0], "ports": spec["containers"][0].get("ports") or []}]
+        return {**high, "spec": {**spec, **high["spec"], "containers": containers}}
+
+    return made
+
+
+def _with_port(number: int) -> Obj:
+    made = cluster.plain(number)
+    made["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8000 + number % 3}]
+    return made
+
+
+def _with_disk(number: int) -> Obj:
+    made = cluster.plain(number)
+    made["spec"]["volumes"] = [{"name": "disk", "gcePersistentDisk": {"pdName": f"disk-{number}"}}]
+    return made
+
+
+def _low_like(make: Maker) -> Maker:
+    def made(number: int) -> Obj:
+        low = _high_like(make)(number)
+        del low["spec"]["priorityClassName"]
+        return low
+
+    return made
+
+
+def _preempting(make: Maker) -> Case:
+    return Case(_high_like(make), _low_like(make), on_each=3)
+
+
 CASES: dict[str, Case] = {
     "basic": Case(cluster.plain),
     "zone-spread": Case(_zone_spread),
@@ -111,4 +152,10 @@ CASES: dict[str, Case] = {
     "SchedulingWithMixedChurn": Case(cluster.plain, churns=True),
     "Devices": Case(_with_claim, devices=8),
     "Preemption": Case(_high, _low, on_each=3),
+    "preemption-anti-affinity": _preempting(_host_anti_affinity),
+    "preemption-zone-spread": _preempting(_zone_spread),
+    "preemption-zone-affinity": _preempting(_zone_affinity),
+    "preemption-ports": _preempting(_with_port),
+    "preemption-disks": _preempting(_with_disk),
+    "preemption-crowded": Case(_high, _small, on_each=16),
 }

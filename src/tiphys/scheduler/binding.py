@@ -14,7 +14,7 @@ from tiphys.scheduler import diagnosis, volumes
 from tiphys.scheduler.devices import writing
 from tiphys.scheduler.framework import Awaited
 from tiphys.scheduler.pod_info import PodInfo
-from tiphys.scheduler.preemption import Victims
+from tiphys.scheduler.victims import Victims
 from tiphys.scheduler.volumes import VolumePlan
 
 

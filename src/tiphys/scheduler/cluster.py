@@ -82,14 +82,14 @@ class Cluster:
             if self._promised.get(name, _key(claim)) == _key(claim) and volumes.suits(each, claim)
         ]
 
-    def attached_to(self, node: str) -> list[tuple[str, Obj]]:
-        """Drivers, each with a volume that it has attached to the node, or is about to."""
+    def attached(self) -> list[tuple[str, str, Obj]]:
+        """Nodes, each with a driver and a volume that it has attached there, or is about to."""
         found = []
         for each in self.attachments.values():
             spec = each["spec"]
             volume = self.volumes.get((spec.get("source") or {}).get("persistentVolumeName") or "")
-            if spec.get("nodeName") == node and spec.get("attacher") and volume is not None:
-                found.append((spec["attacher"], volume))
+            if spec.get("attacher") and volume is not None:
+                found.append((spec.get("nodeName", ""), spec["attacher"], volume))
         return found
 
     def capacities_for(self, storage_class: str, size: Quantity) -> list[Obj]:

@@ -15,7 +15,8 @@ from tiphys.scheduler.node_table import Mask, Nodes, NodeTable
 from tiphys.scheduler.nominations import Nominations
 from tiphys.scheduler.opinion import EXTENDER, Opinion
 from tiphys.scheduler.pod_info import PodInfo
-from tiphys.scheduler.preemption import Attempt, Preemption, Victims
+from tiphys.scheduler.preemption import Attempt, Preemption
+from tiphys.scheduler.victims import Victims
 from tiphys.scheduler.volumes import VolumePlan
 
 
@@ -180,7 +181,8 @@ class Cycle:
         words = [each.words for each in freed]
         attempt = self._preemption.attempt(pod, stages or ()) if self._preemption is not None else Attempt()
         if attempt.message:
-            words.append(f"preemption: {attempt.message}")
+            told = f"preemption: {attempt.message}"
+            words = [told] if attempt.failed else [*words, told]
         # Once there is room nobody has to be told what else was tried.
         if words and attempt.victims is None:
             decision.message = f"{message} {', '.join(words)}"

@@ -21,7 +21,7 @@ from tiphys.scheduler.framework import BEST
 from tiphys.scheduler.node_table import NodeTable
 from tiphys.scheduler.opinion import Opinion
 from tiphys.scheduler.pod_info import PodInfo
-from tiphys.scheduler.preemption import Victims
+from tiphys.scheduler.victims import Victims
 
 _MOST = 10
 """The best score that an extender gives."""

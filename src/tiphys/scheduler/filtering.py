@@ -8,8 +8,8 @@ import numpy as np
 
 from tiphys.scheduler import pod_info
 from tiphys.scheduler.diagnosis import Stage
-from tiphys.scheduler.framework import Filter, Reason, Sums
-from tiphys.scheduler.node_table import Mask, Nodes, NodeTable
+from tiphys.scheduler.framework import Filter, Imagines, Reason, Sums
+from tiphys.scheduler.node_table import Mask, Nodes, NodeTable, Unexpected, Worlds
 from tiphys.scheduler.nominations import Nominations
 from tiphys.scheduler.pod_info import PodInfo
 
@@ -20,12 +20,24 @@ class Filtered:
     stages: tuple[Stage, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What it takes to judge nodes without some of their pods."""
+
+    sums: frozenset[str]
+    """Of what there must be enough left, "pods" being places for them."""
+    asked: tuple[Filter, ...]
+    """To whom something else about the pods matters."""
+    coming: dict[str, list[PodInfo]]
+    """Pods to which room on a node has been promised, by its name."""
+
+
 class Filtering:
     def __init__(self, table: NodeTable, filters: Sequence[Filter], nominations: Nominations) -> None:
         self._table = table
         self._filters = filters
-        summing = [each for each in filters if isinstance(each, Sums)]
-        self._summing = summing if len(summing) == len(filters) else None
+        self._summing = [each if isinstance(each, Sums) else None for each in filters]
+        self._imagining = [isinstance(each, Imagines) for each in filters]
         self._nominations = nominations
 
     def all(self, pod: PodInfo, narrowed: tuple[Mask, Stage] | None = None) -> Filtered:
@@ -56,42 +68,48 @@ class Filtering:
                 return found
         return self._one(pod, row)
 
-    def sums(self, pod: PodInfo) -> frozenset[str] | None:
-        """Of what there must be enough left on a node, if nothing else about the pods there matters to any filter."""
-        coming = [each for _, first in self._nominations.before(pod) for each in first]
-        found: set[str] = set()
-        for plugin in self._summing or ():
-            names = plugin.sums(pod, self._table, coming)
-            if names is None:
+    def together(self, pod: PodInfo) -> Together | None:
+        """How many nodes can be judged at once without some of their pods; None: only one after the other can."""
+        coming = dict(self._nominations.before(pod))
+        others = [each for first in coming.values() for each in first]
+        sums: set[str] = set()
+        asked: list[Filter] = []
+        for plugin, summing, imagines in zip(self._filters, self._summing, self._imagining, strict=True):
+            names = summing.sums(pod, self._table, others) if summing is not None else None
+            if names is not None:
+                sums |= names
+            elif imagines:
+                asked.append(plugin)
+            else:
                 return None
-            found |= names
-        return None if self._summing is None else frozenset(found)
+        return Together(frozenset(sums), tuple(asked), coming)
 
-    def emptied(self, pod: PodInfo, rows: Mask) -> tuple[Nodes, Filtered]:
-        """What `one` says of each of these, were there no pods of lower priority: for a pod that `sums` knows of."""
-        gone, names = self._table.lower(pod.priority), self._table.rows
-        coming = [(names[node], first) for node, first in self._nominations.before(pod) if node in names]
-        if coming:
-            gone = gone.copy()
-        for row, first in coming:
-            there = self._table.pods[row]
-            for each in first:
-                if each.key not in there or there[each.key].priority < pod.priority:
-                    gone.count(each, row, -1)
-        nodes = self._table.all(gone)
-        alive = rows & nodes.present
-        return nodes, Filtered(alive, tuple(self._run(pod, nodes, alive)))
+    def imagined(self, pod: PodInfo, worlds: Worlds, alive: Mask, filters: Sequence[Filter] | None = None) -> list[Stage]:
+        """What `one` would say of each of these. Takes what is refused out of `alive`."""
+        alive &= self._table.present[worlds.rows]
+        if not alive.any():
+            return []
+        stages = self._run(pod, self.nodes(worlds), alive, filters)
+        awaiting = worlds.awaiting
+        if len(awaiting) and alive[awaiting].any():
+            left = alive[awaiting]
+            stages += self._run(pod, self._table.imagined(Unexpected(worlds)), left, filters)
+            alive[awaiting] = left
+        return stages
+
+    def nodes(self, worlds: Worlds) -> Nodes:
+        return self._table.imagined(worlds)
 
     def _one(self, pod: PodInfo, row: int) -> Filtered:
         nodes = self._table.only(row)
         alive = nodes.present.copy()
         return Filtered(alive, tuple(self._run(pod, nodes, alive)))
 
-    def _run(self, pod: PodInfo, nodes: Nodes, alive: Mask) -> list[Stage]:
+    def _run(self, pod: PodInfo, nodes: Nodes, alive: Mask, filters: Sequence[Filter] | None = None) -> list[Stage]:
         """Takes what is refused out of `alive`."""
         stages = []
         nodes.feasible = alive
-        for plugin in self._filters:
+        for plugin in self._filters if filters is None else filters:
             no = plugin.filter(pod, nodes)
             if no is None:
                 continue

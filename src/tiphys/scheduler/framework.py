@@ -111,6 +111,14 @@ class Sums(Plugin, Protocol):
         ...
 
 
+@runtime_checkable
+class Imagines(Filter, Protocol):
+    """A filter that can judge nodes as they would be without some of their pods, and so many at once when it is weighed whom
+    to evict: all that it knows of other pods it takes from methods of `nodes`, never from `nodes.table`."""
+
+    imagines: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Freed:
     """What was found to give back before anybody is evicted, so that a pod that no node could take may be placed elsewhere."""

@@ -24,9 +24,9 @@ from tiphys.scheduler.observing import Observer
 from tiphys.scheduler.opinion import Opinion
 from tiphys.scheduler.placing import Placing, Rejected
 from tiphys.scheduler.pod_info import PodInfo
-from tiphys.scheduler.preemption import best
 from tiphys.scheduler.queue import Queued
 from tiphys.scheduler.state import State
+from tiphys.scheduler.victims import best
 from tiphys.scheduler.watching import Watching
 
 _FLUSH_SECONDS = 30.0

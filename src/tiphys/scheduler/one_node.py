@@ -27,13 +27,11 @@ class Node:
 
     @property
     def pods(self) -> list[PodInfo]:
-        return list(self._nodes.table.pods[self._nodes.rows.start + self._position].values())
+        return list(self._nodes.pods(self._position))
 
     def free(self, resource: str) -> int:
         """Thousandths of CPU, whole units of everything else."""
-        table, row = self._nodes.table, self._nodes.rows.start + self._position
-        at = table.resources.get(resource)
-        return 0 if at is None else int(table.allocatable[at, row] - table.requested[at, row])
+        return int(self._nodes.left(resource)[self._position]) if resource in self._nodes.table.resources else 0
 
 
 class Rejected:
@@ -48,6 +46,8 @@ class Rejected:
 
 class OneNodePlugin(Base):
     """Override `judge`, `rate`, or both."""
+
+    imagines = True
 
     def judge(self, pod: PodInfo, node: Node) -> Rejected | None:  # noqa: ARG002
         return None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tiphys.api.node_selector import node_affinity
 from tiphys.machinery.selectors import from_labels
 from tiphys.scheduler import pod_info
-from tiphys.scheduler.node_table import CountKey, NodeTable
+from tiphys.scheduler.node_table import CountKey, NodeTable, Worlds
 from tiphys.scheduler.pod_info import HostPort, PodInfo, Toleration
 
 NAMES = ("a", "b", "c", "d")
@@ -73,6 +73,14 @@ def pod_of(told: dict[str, Any]) -> PodInfo:
     return pod_info.of({"metadata": metadata, "spec": spec})
 
 
+def importance_of(worlds: Worlds, position: int) -> list[tuple[int, str]]:
+    """The lower pods of a node, in their order; which of two that are alike came first is no matter here."""
+    places = np.flatnonzero(worlds.slots[position] >= 0).tolist()
+    found = [(-pod.priority, pod.key) for pod in (worlds.pod(position, place) for place in places)]
+    assert [each[0] for each in found] == sorted(each[0] for each in found)
+    return sorted(found)
+
+
 def picture(table: NodeTable) -> dict[str, Any]:
     """What the table says of each node, by name."""
     tolerations = (Toleration("hard", "Exists", "", ""),)
@@ -81,7 +89,11 @@ def picture(table: NodeTable) -> dict[str, Any]:
     zoned = table.labels.matching(node_affinity({"nodeSelector": {"zone": "x"}}), table.rows)
     carried = list(table.carried.anti_required.concerning(pod_of({**PROBE, "app": "red"}), {}))
     matching = table.matching(RED)
-    lower = table.lower(1)
+    rows = np.array(sorted(table.rows.values()), np.intp)
+    worlds = table.without_lower(1, rows, {})
+    nodes = table.imagined(worlds)
+    lower = {table.names[row]: (nodes.pod_count[at], nodes.requested("cpu")[at]) for at, row in enumerate(rows.tolist())}
+    ranked = {table.names[row]: importance_of(worlds, at) for at, row in enumerate(rows.tolist())}
     found = {}
     for name, row in table.rows.items():
         zone = table.labels.column("zone")
@@ -102,10 +114,11 @@ def picture(table: NodeTable) -> dict[str, Any]:
             "zone": sorted(other for other, at in table.rows.items() if zone[at] and zone[at] == zone[row]),
             "selected": bool(zoned[row]),
             "red": int(matching[row]),
-            "lower": (int(lower.pods[row]), {key: int(taken[row]) for key, taken in lower.requested.items() if taken[row]}),
+            "without lower": tuple(map(int, lower[name])),
+            "lower": ranked[name],
             "carried": sum(int(each.column[row]) for each in carried),
             "images": [name for name in ("one", "two") if (image := table.images.find(name)) and image[2][row]],
-            "ports": sorted(table.ports.get(("TCP", 80), {}).get(row, [])),
+            "ports": {address: users[row] for address, users in table.ports.get(("TCP", 80), {}).items() if row in users},
         }
     found["counts"] = (table.count, table.cordoned, [image[1] for each in ("one", "two") if (image := table.images.find(each))])
     return found
@@ -122,7 +135,6 @@ def test_events_lead_to_the_table_built_from_scratch(happened: list[Any], asked_
         if number == asked_at:
             # From here on they are counted as it happens.
             table.matching(RED)
-            table.lower(1)
         if kind == "node":
             known[told["name"]] = node_of(told)
             table.set_node(known[told["name"]])

@@ -5,7 +5,7 @@ from typing import Any
 
 from tiphys.machinery.tree import Obj
 from tiphys.scheduler.cycle import Unplaced
-from tiphys.scheduler.preemption import Victims
+from tiphys.scheduler.victims import Victims
 
 Maker = Callable[..., Obj]
 

@@ -6,8 +6,22 @@ A node has a row for as long as it exists or pods are said to run on it. Rows of
 
 from tiphys.scheduler.node_table.arrays import Mask, Numbers
 from tiphys.scheduler.node_table.counts import CountKey
-from tiphys.scheduler.node_table.lower import Taken
+from tiphys.scheduler.node_table.pods import Question, Rows, Slots
 from tiphys.scheduler.node_table.table import NodeTable
 from tiphys.scheduler.node_table.view import Nodes
+from tiphys.scheduler.node_table.worlds import EACH, Amount, Unexpected, Worlds
 
-__all__ = ["CountKey", "Mask", "NodeTable", "Nodes", "Numbers", "Taken"]
+__all__ = [
+    "EACH",
+    "Amount",
+    "CountKey",
+    "Mask",
+    "NodeTable",
+    "Nodes",
+    "Numbers",
+    "Question",
+    "Rows",
+    "Slots",
+    "Unexpected",
+    "Worlds",
+]

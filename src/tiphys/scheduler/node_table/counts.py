@@ -1,6 +1,6 @@
 """How many pods on each node match a selector. A question that has been asked once is kept answered, pod by pod."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from tiphys.machinery.selectors import Selector
 from tiphys.scheduler.affinity import AffinityTerm, PodAffinity
 from tiphys.scheduler.node_table.arrays import Numbers, grown
+from tiphys.scheduler.node_table.pods import PodColumns
 from tiphys.scheduler.pod_info import PodInfo
 
 _MOST = 4096
@@ -58,14 +59,11 @@ class SelectorCounts:
         for key, column in self._columns.items():
             self._columns[key] = grown(column, capacity)
 
-    def of(self, key: CountKey, present: Iterable[tuple[int, PodInfo]]) -> Numbers:
+    def of(self, key: CountKey, present: PodColumns) -> Numbers:
         """`present` is read only if the question is new."""
         column = self._columns.pop(key, None)
         if column is None:
-            column = np.zeros(self._capacity, np.int64)
-            for row, pod in present:
-                if key.counts(pod):
-                    column[row] += 1
+            column = present.tally(key, self._capacity)
             self._admit(key)
         self._columns[key] = column  # last: asked most recently
         return column
@@ -94,6 +92,16 @@ class SelectorCounts:
             for key in self._by_token.get((pod.namespace, token), ()):
                 if key.counts(pod):
                     self._columns[key][row] += by
+
+
+@dataclass(frozen=True, slots=True)
+class Carries:
+    """How often a pod has this among what it must be kept away from."""
+
+    term: AffinityTerm
+
+    def counts(self, pod: PodInfo) -> int:
+        return pod.affinity.anti_required.count(self.term)
 
 
 class TermCount:

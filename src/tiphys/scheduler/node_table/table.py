@@ -1,7 +1,7 @@
 """The table itself: nodes come, change and go; pods come and go."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from tiphys.scheduler.node_table.arrays import FIRST_CAPACITY, Mask, Numbers, gr
 from tiphys.scheduler.node_table.counts import CarriedTerms, CountKey, SelectorCounts
 from tiphys.scheduler.node_table.images import ImageColumns
 from tiphys.scheduler.node_table.labels import LabelColumns
-from tiphys.scheduler.node_table.lower import LowerPods, Taken
+from tiphys.scheduler.node_table.pods import PodColumns, Rows
 from tiphys.scheduler.node_table.taints import TaintColumns, taints_of
 from tiphys.scheduler.node_table.view import Nodes
+from tiphys.scheduler.node_table.worlds import Imagined, Memory, Worlds
 from tiphys.scheduler.pod_info import HostPort, PodInfo, in_units
 
 CPU, MEMORY, STORAGE = 0, 1, 2
@@ -48,9 +49,12 @@ class NodeTable:
         self.images = ImageColumns(capacity)
         self.carried = CarriedTerms(capacity)
         self._counts = SelectorCounts(capacity)
-        self._lower = LowerPods(capacity)
-        self.ports: dict[tuple[str, int], dict[int, list[str]]] = {}
-        """(protocol, port) -> row -> addresses in use."""
+        self.placed = PodColumns()
+        """The same pods as in `pods`."""
+        self.volume_uses: Numbers = np.zeros(capacity, np.int64)
+        """Claims and disks that pods name; one that several name as often as they do."""
+        self.ports: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
+        """(protocol, port) -> address -> row -> how many use it."""
         self.claims: Counter[str] = Counter()
         """By namespace/name: how many pods name it, wherever they are."""
         self._free: list[int] = []
@@ -59,12 +63,33 @@ class NodeTable:
     def capacity(self) -> int:
         return len(self.present)
 
-    def all(self, gone: Taken | None = None) -> Nodes:
-        """Without what is `gone`, as far as sums tell."""
-        return Nodes(self, slice(0, self.size), gone)
+    def all(self) -> Nodes:
+        return Nodes(self, slice(0, self.size))
 
     def only(self, row: int) -> Nodes:
         return Nodes(self, slice(row, row + 1))
+
+    def imagined(self, as_told: Imagined) -> Nodes:
+        return Nodes(self, as_told.rows, as_told)
+
+    def without_lower(
+        self, priority: int, rows: Rows, coming: Mapping[str, Sequence[PodInfo]], memory: Memory | None = None
+    ) -> Worlds:
+        """These nodes without pods of a lower priority than this. `coming`: pods that come there, by the name of the node."""
+        slots = self.placed.below(priority, rows)
+        places = {self.names[row]: position for position, row in enumerate(rows.tolist())} if coming else {}
+        here = [
+            (places[node], pod)
+            for node, pods in coming.items()
+            if node in places
+            for pod in pods
+            if (there := self.pods[self.rows[node]].get(pod.key)) is None or there.priority < priority
+        ]
+        return Worlds(self, rows, slots, here, memory or self.memory())
+
+    def memory(self) -> Memory:
+        """For several questions, one after the other, while nothing changes."""
+        return Memory(self.placed.kinds)
 
     def node(self, name: str) -> Obj | None:
         row = self.rows.get(name)
@@ -76,11 +101,7 @@ class NodeTable:
                 yield row, pod
 
     def matching(self, key: CountKey) -> Numbers:
-        return self._counts.of(key, self.present_pods())
-
-    def lower(self, priority: int) -> Taken:
-        """By pods of a lower priority than this."""
-        return self._lower.than(priority, self.present_pods())
+        return self._counts.of(key, self.placed)
 
     def resource(self, name: str) -> int:
         """The row of this resource in `allocatable` and `requested`; made if there is none."""
@@ -138,12 +159,14 @@ class NodeTable:
         """To the node it says it is on, known or not."""
         row = self._row(pod.node)
         self.pods[row][pod.key] = pod
+        self.placed.add(pod, row)
         self._count_pod(pod, row, 1)
 
     def remove_pod(self, pod: PodInfo) -> None:
         """The same value that was added."""
         row = self.rows[pod.node]
         del self.pods[row][pod.key]
+        self.placed.remove(pod)
         self._count_pod(pod, row, -1)
         self._release(pod.node, row)
 
@@ -153,11 +176,12 @@ class NodeTable:
             # First the place, then the array: making a place replaces the array.
             at = self.resource(name)
             self.requested[at, row] += sign * amount
+        if pod.claims or pod.disks:
+            self.volume_uses[row] += sign * (len(pod.claims) + len(pod.disks))
         cpu, memory = pod.scored_requests
         self.scored[CPU, row] += sign * cpu
         self.scored[MEMORY, row] += sign * memory
         self._counts.change(pod, row, sign)
-        self._lower.change(pod, row, sign)
         if pod.affinity:
             self.carried.change(pod.affinity, row, sign)
         for port in pod.host_ports:
@@ -168,14 +192,14 @@ class NodeTable:
 
     def _count_port(self, port: HostPort, row: int, sign: int) -> None:
         place = (port.protocol, port.port)
-        if sign > 0:
-            self.ports.setdefault(place, {}).setdefault(row, []).append(port.address)
-            return
-        users = self.ports[place]
-        users[row].remove(port.address)
+        by_address = self.ports.setdefault(place, {})
+        users = by_address.setdefault(port.address, {})
+        users[row] = users.get(row, 0) + sign
         if not users[row]:
             del users[row]
         if not users:
+            del by_address[port.address]
+        if not by_address:
             del self.ports[place]
 
     def _row(self, name: str) -> int:
@@ -204,7 +228,16 @@ class NodeTable:
             self._free.append(row)
 
     def _grow(self, capacity: int) -> None:
-        for name in ("present", "unschedulable", "pod_count", "pods_allowed", "allocatable", "requested", "scored"):
+        for name in (
+            "present",
+            "unschedulable",
+            "pod_count",
+            "pods_allowed",
+            "allocatable",
+            "requested",
+            "scored",
+            "volume_uses",
+        ):
             setattr(self, name, grown(getattr(self, name), capacity))
-        for part in (self.labels, self.taints, self.images, self.carried, self._counts, self._lower):
+        for part in (self.labels, self.taints, self.images, self.carried, self._counts):
             part.grow(capacity)

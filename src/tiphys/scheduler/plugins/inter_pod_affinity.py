@@ -21,6 +21,7 @@ _OTHERS = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 class InterPodAffinity(Base):
     name = "InterPodAffinity"
+    imagines = True
     unblocked_by = Event.POD_ADDED | Event.POD_LABELS | Event.POD_DELETED | Event.NODE_ADDED | Event.NODE_LABELS
 
     def __init__(self, cluster: Cluster, args: Obj | None = None) -> None:
@@ -39,9 +40,7 @@ class InterPodAffinity(Base):
         return None if any(term.matches(pod.namespace, pod.labels, labels) for term in terms) else frozenset()
 
     def filter(self, pod: PodInfo, nodes: Nodes) -> Refused | None:
-        affinity, carried = pod.affinity, nodes.table.carried.anti_required
-        if not affinity.required and not affinity.anti_required and not carried:
-            return None
+        affinity = pod.affinity
         every, reasons = nodes.nothing(), []
         checks = (
             (affinity.required, self._lonely, _AFFINITY, False),
@@ -52,8 +51,9 @@ class InterPodAffinity(Base):
                 rows = check(pod, terms, nodes) & ~every
                 every |= rows
                 reasons.append(Reason(rows, words, helps))
-        if carried:
-            rows = self._unwanted(pod, nodes) & ~every
+        unwanted = self._unwanted(pod, nodes)
+        if unwanted is not None:
+            rows = unwanted & ~every
             every |= rows
             reasons.append(Reason(rows, _OTHERS))
         return Refused(every, tuple(reasons)) if every.any() else None
@@ -61,34 +61,34 @@ class InterPodAffinity(Base):
     def _lonely(self, pod: PodInfo, terms: Sequence[AffinityTerm], nodes: Nodes) -> Mask:
         """Nodes in whose domains no pod is that satisfies every term."""
         resolved = [self._resolved(each) for each in terms]
-        column = nodes.pods_matching(CountKey(tuple((each.namespaces, each.selector) for each in resolved)))
-        unlabelled, alone, any_at_all = nodes.nothing(), nodes.nothing(), False
+        key = CountKey(tuple((each.namespaces, each.selector) for each in resolved))
+        column = nodes.pods_matching(key)
+        unlabelled, alone, any_at_all = nodes.nothing(), nodes.nothing(), nodes.nothing()
         for term in terms:
-            counts = nodes.per_domain(column, term.topology_key)
-            any_at_all = any_at_all or bool(counts.any())
             ids = nodes.topology(term.topology_key)
+            here, everywhere = nodes.in_domain(column, term.topology_key, key)
+            any_at_all |= everywhere > 0
             unlabelled |= ids == 0
-            alone |= counts[ids] <= 0
+            alone |= here <= 0
         # The first of a group that wants to be together has to go somewhere.
-        if not any_at_all and all(each.matches(pod.namespace, pod.labels, None) for each in resolved):
-            return unlabelled
+        if all(each.matches(pod.namespace, pod.labels, None) for each in resolved):
+            alone &= any_at_all
         return alone | unlabelled
 
     def _crowded(self, _: PodInfo, terms: Sequence[AffinityTerm], nodes: Nodes) -> Mask:
         """Nodes in whose domains a pod is that this one keeps away from. Counts of terms with one topology add up."""
         crowded = nodes.nothing()
         for term in map(self._resolved, terms):
-            column = nodes.pods_matching(CountKey(((term.namespaces, term.selector),)))
-            crowded |= nodes.per_domain(column, term.topology_key)[nodes.topology(term.topology_key)] > 0
+            key = CountKey(((term.namespaces, term.selector),))
+            crowded |= nodes.in_domain(nodes.pods_matching(key), term.topology_key, key)[0] > 0
         return crowded
 
-    def _unwanted(self, pod: PodInfo, nodes: Nodes) -> Mask:
-        """Nodes in whose domains a pod is that keeps away from this one."""
-        labels = self._cluster.namespace_labels(pod.namespace)
-        unwanted = nodes.nothing()
-        for each in nodes.table.carried.anti_required.concerning(pod, labels):
-            key = each.term.topology_key
-            unwanted |= nodes.per_domain(each.column, key)[nodes.topology(key)] > 0
+    def _unwanted(self, pod: PodInfo, nodes: Nodes) -> Mask | None:
+        """Nodes in whose domains a pod is that keeps away from this one; None where there is no such pod anywhere."""
+        unwanted = None
+        for carries, column in nodes.keeping_away(pod, self._cluster.namespace_labels(pod.namespace)):
+            near = nodes.in_domain(column, carries.term.topology_key, carries)[0] > 0
+            unwanted = near if unwanted is None else unwanted | near
         return unwanted
 
     def lacks(self, pod: PodInfo, nodes: Nodes) -> list[Lack]:
@@ -192,7 +192,7 @@ def _node_helps(pod: PodInfo, change: Change) -> bool:
 def _near(term: AffinityTerm, nodes: Nodes) -> Iterator[PodInfo]:
     """Pods in the domain that the one node of `nodes` is in."""
     ids = nodes.table.labels.column(term.topology_key)
-    here = int(ids[nodes.rows.start])
+    here = int(ids[nodes.row()])
     for row in np.flatnonzero(ids[: nodes.table.size] == here) if here else ():
         yield from nodes.table.pods[row].values()
 

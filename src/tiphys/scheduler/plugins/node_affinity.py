@@ -42,7 +42,7 @@ class NodeAffinity(OfNodesOnly):
         return Refused(every, tuple(reasons))
 
     def lacks(self, pod: PodInfo, nodes: Nodes) -> list[Lack]:
-        name = nodes.table.names[nodes.rows.start]
+        name = nodes.table.names[nodes.row()]
         node = nodes.table.node(name)
         labels = ((node or {"metadata": {}})["metadata"].get("labels")) or {}
         wanted = pod.node_affinity

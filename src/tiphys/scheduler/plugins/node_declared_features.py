@@ -25,7 +25,7 @@ class NodeDeclaredFeatures(OfNodesOnly):
         return refused(without, _WORDS, preemption_helps=False)
 
     def lacks(self, pod: PodInfo, nodes: Nodes) -> list[Lack]:
-        node = nodes.table.node(nodes.table.names[nodes.rows.start])
+        node = nodes.table.node(nodes.table.names[nodes.row()])
         missing = sorted(features(pod.obj["spec"]) - _declared(node))
         return [Lack(f"does not declare the feature {name}", f"a kubelet with the feature {name}") for name in missing]
 

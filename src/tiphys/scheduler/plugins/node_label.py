@@ -31,7 +31,7 @@ class NodeLabel(OfNodesOnly):
         return refused(wrong, _WORDS, preemption_helps=False)
 
     def lacks(self, pod: PodInfo, nodes: Nodes) -> list[Lack]:  # noqa: ARG002
-        name = nodes.table.names[nodes.rows.start]
+        name = nodes.table.names[nodes.row()]
         missing = [each for each in self._present if not nodes.topology(each)[0]]
         excess = [each for each in self._absent if nodes.topology(each)[0]]
         found = [Lack(f"has no label {key}", f"kubectl label node {name} {key}=", 0.6) for key in missing]

@@ -15,8 +15,9 @@ class NodeName(OfNodesOnly):
             return None
         others = ~nodes.nothing()
         row = nodes.table.rows.get(pod.node)
-        if row is not None and nodes.rows.start <= row < nodes.rows.stop:
-            others[row - nodes.rows.start] = False
+        at = None if row is None else nodes.position(row)
+        if at is not None:
+            others[at] = False
         return refused(others, "node(s) didn't match the requested node name", preemption_helps=False)
 
     def lacks(self, pod: PodInfo, nodes: Nodes) -> list[Lack]:  # noqa: ARG002

@@ -71,7 +71,7 @@ class NodeResourcesFit(Base):
         return Refused(every, tuple(reasons))
 
     def lacks(self, pod: PodInfo, nodes: Nodes) -> list[Lack]:
-        table, row = nodes.table, nodes.rows.start
+        table, row = nodes.table, nodes.row()
         name, found = table.names[row], []
         if table.pod_count[row] >= table.pods_allowed[row]:
             told = f"is full: {table.pod_count[row]} pods of {table.pods_allowed[row]}"

@@ -18,7 +18,7 @@ class NodeUnschedulable(OfNodesOnly):
         return refused(nodes.table.unschedulable[nodes.rows], "node(s) were unschedulable", preemption_helps=False)
 
     def lacks(self, pod: PodInfo, nodes: Nodes) -> list[Lack]:  # noqa: ARG002
-        return [Lack("is cordoned", f"kubectl uncordon {nodes.table.names[nodes.rows.start]}", 0.5)]
+        return [Lack("is cordoned", f"kubectl uncordon {nodes.table.names[nodes.row()]}", 0.5)]
 
     def helped_by(self, pod: PodInfo, change: Change) -> bool:
         if change.event is Event.POD_TOLERATIONS:

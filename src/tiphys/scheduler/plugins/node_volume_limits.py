@@ -1,6 +1,6 @@
 """How many volumes of a CSI driver can be attached to a node, as its CSINode says."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tiphys.machinery.tree import Obj
 from tiphys.scheduler import volumes
@@ -18,6 +18,7 @@ _Attached = dict[str, set[str]]
 
 class NodeVolumeLimits(Base):
     name = "NodeVolumeLimits"
+    imagines = True
     unblocked_by = Event.CSI_NODE | Event.POD_DELETED | Event.CLAIM | Event.VOLUME | Event.NODE_ADDED | Event.VOLUME_DETACHED
 
     def __init__(self, cluster: Cluster) -> None:
@@ -30,36 +31,54 @@ class NodeVolumeLimits(Base):
         wanted = self._volumes(pod) if pod.claims or pod.disks else {}
         if not wanted:
             return None
-        over = nodes.nothing()
-        for position, name in nodes.named():
-            limits = _limits(self._cluster.csi_nodes.get(name), wanted)
-            if not limits or not nodes.feasible[position]:
+        over, uses = nodes.nothing(), nodes.volume_uses.tolist()
+        attached = nodes.once((self.name, "attached"), self._attached)
+        limits = nodes.once((self.name, "limits"), lambda: self._all_limits(wanted))
+        for position, name in nodes.named() if limits else ():
+            mine = limits.get(name)
+            if mine is None or not nodes.feasible[position]:
                 continue
-            over[position] = any(
-                new > 0 and has + new > limits[driver]
-                for driver, has, new in self._counts(nodes, nodes.rows.start + position, wanted, limits)
-            )
+            lingering = attached.get(name, {})
+            # So many there are at the most: most nodes need no closer look.
+            if all(
+                uses[position] + len(lingering.get(driver, ())) + len(wanted[driver]) <= most for driver, most in mine.items()
+            ):
+                continue
+            counts = self._counts(nodes.pods(position), lingering, wanted, mine)
+            over[position] = any(new > 0 and has + new > mine[driver] for driver, has, new in counts)
         return refused(over, "node(s) exceed max volume count")
 
-    def _counts(self, nodes: Nodes, row: int, wanted: _Attached, limits: dict[str, int]) -> Iterator[tuple[str, int, int]]:
+    def _all_limits(self, wanted: _Attached) -> dict[str, dict[str, int]]:
+        """By node, where there are any."""
+        found = ((name, _limits(each, wanted)) for name, each in self._cluster.csi_nodes.items())
+        return {name: limits for name, limits in found if limits}
+
+    def _attached(self) -> dict[str, _Attached]:
+        """By node."""
+        found: dict[str, _Attached] = {}
+        for node, driver, volume in self._cluster.attached():
+            if volume["spec"].get("csi"):
+                handle = volume["spec"]["csi"].get("volumeHandle", "")
+                found.setdefault(node, {}).setdefault(driver, set()).add(handle)
+        return found
+
+    def _counts(
+        self, pods: Iterable[PodInfo], lingering: _Attached, wanted: _Attached, limits: dict[str, int]
+    ) -> Iterator[tuple[str, int, int]]:
         """By driver: how many are attached, and how many more there would be. One that is attached, but to no pod there, is
         both, as upstream has it."""
         used: _Attached = {}
-        for other in nodes.table.pods[row].values():
+        for other in pods:
             for driver, handles in self._volumes(other).items():
                 used.setdefault(driver, set()).update(handles)
-        lingering: _Attached = {}
-        for driver, volume in self._cluster.attached_to(nodes.table.names[row]):
-            if volume["spec"].get("csi"):
-                lingering.setdefault(driver, set()).add(volume["spec"]["csi"].get("volumeHandle", ""))
         for driver in limits:
             by_pods = used.get(driver, set())
             yield driver, len(by_pods | lingering.get(driver, set())), len(wanted[driver] - by_pods)
 
     def lacks(self, pod: PodInfo, nodes: Nodes) -> list[Lack]:
-        name, wanted = nodes.table.names[nodes.rows.start], self._volumes(pod)
+        name, wanted = nodes.table.names[nodes.row()], self._volumes(pod)
         limits, found = _limits(self._cluster.csi_nodes.get(name), wanted), []
-        for driver, has, new in self._counts(nodes, nodes.rows.start, wanted, limits):
+        for driver, has, new in self._counts(nodes.pods(0), self._attached().get(name, {}), wanted, limits):
             limit = limits[driver]
             if new and has + new > limit:
                 told = f"has {has} of at most {limit} volumes of {driver} attached"

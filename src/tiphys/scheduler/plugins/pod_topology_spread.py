@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tiphys.scheduler.spreading import HOSTNAME, ZONE, SpreadConstraint, spread_
 
 _WORDS = "node(s) didn't match pod topology spread constraints"
 _NO_LABEL = f"{_WORDS} (missing required label)"
+_ENDLESS = 2**62
 _USUAL = (
     {"topologyKey": HOSTNAME, "maxSkew": 3, "whenUnsatisfiable": "ScheduleAnyway"},
     {"topologyKey": ZONE, "maxSkew": 5, "whenUnsatisfiable": "ScheduleAnyway"},
@@ -25,6 +26,7 @@ _USUAL = (
 
 class PodTopologySpread(Base):
     name = "PodTopologySpread"
+    imagines = True
     unblocked_by = (
         Event.POD_ADDED
         | Event.POD_LABELS
@@ -64,22 +66,26 @@ class PodTopologySpread(Base):
             ids = nodes.topology(each.topology_key)
             missing = (ids == 0) & ~every
             every |= missing
-            skewed = self._skewed(pod, nodes, each, labelled)[ids] & ~every
+            skewed = self._skewed(pod, nodes, each, labelled) & ~every
             every |= skewed
             reasons += [Reason(missing, _NO_LABEL, False), Reason(skewed, _WORDS)]
         return Refused(every, tuple(reasons)) if every.any() else None
 
     def _skewed(self, pod: PodInfo, nodes: Nodes, constraint: SpreadConstraint, labelled: Mask) -> Mask:
-        """By domain: would one more pod be too many there."""
-        eligible = labelled & _included(pod, nodes, constraint)
-        counts, known = _count(pod, nodes, constraint, eligible)
-        domains = counts[known]
-        least = int(domains.min()) if len(domains) else math.inf
-        if len(domains) < constraint.min_domains:
-            least = 0
+        """Would one more pod be too many in the domain of the node."""
+        eligible, domains = nodes.once(
+            (self.name, constraint), lambda: _domains(pod, nodes, constraint, labelled & _included(pod, nodes, constraint))
+        )
+        ids = nodes.topology(constraint.topology_key)
+        here, least = domains.counts[ids], np.full(len(ids), domains.least)
+        if nodes.imagined and not constraint.selector.empty:
+            fewer = nodes.fewer(_question(pod, constraint.selector))
+            here = here - np.where(eligible[nodes.rows], fewer, 0)
+            least = np.where(domains.known[ids], np.minimum(domains.others[ids], here), least)
+        if np.count_nonzero(domains.known) < constraint.min_domains:
+            least[:] = 0
         own = 1 if constraint.selector.matches(pod.labels) else 0
-        # Domains of nodes that are left out count as empty.
-        skewed: Mask = np.where(known, counts, 0) + own - least > constraint.max_skew
+        skewed: Mask = here + own - least > constraint.max_skew
         return skewed
 
     def lacks(self, pod: PodInfo, nodes: Nodes) -> list[Lack]:
@@ -89,8 +95,8 @@ class PodTopologySpread(Base):
         for each in constraints:
             key, here = each.topology_key, int(nodes.topology(each.topology_key)[0])
             if not here:
-                found.append(Lack(f"has no label {key}", f"kubectl label node {nodes.table.names[nodes.rows.start]} {key}=..."))
-            elif self._skewed(pod, nodes, each, labelled)[here]:
+                found.append(Lack(f"has no label {key}", f"kubectl label node {nodes.table.names[nodes.row()]} {key}=..."))
+            elif self._skewed(pod, nodes, each, labelled)[0]:
                 found.append(_crowded(pod, nodes, each, labelled, here))
         return found
 
@@ -140,6 +146,30 @@ class PodTopologySpread(Base):
         return had or has
 
 
+@dataclass(frozen=True, slots=True)
+class _Domains:
+    """Of a topology, by number."""
+
+    counts: Numbers
+    """Pods; those of nodes that are left out do not count."""
+    known: Mask
+    least: int
+    """Pods in the one that has fewest."""
+    others: Numbers
+    """The same, were it not for this domain."""
+
+
+def _domains(pod: PodInfo, nodes: Nodes, constraint: SpreadConstraint, eligible: Mask) -> tuple[Mask, _Domains]:
+    counts, known = _count(pod, nodes, constraint, eligible)
+    counts = np.where(known, counts, 0)
+    some = counts[known]
+    least = int(some.min(initial=_ENDLESS))
+    others = np.full(len(counts), least)
+    if np.count_nonzero(some == least) == 1:
+        others[known & (counts == least)] = some[some != least].min(initial=_ENDLESS)
+    return eligible, _Domains(counts, known, least, others)
+
+
 def _crowded(pod: PodInfo, nodes: Nodes, constraint: SpreadConstraint, labelled: Mask, here: int) -> Lack:
     counts, known = _count(pod, nodes, constraint, labelled & _included(pod, nodes, constraint))
     key, names = constraint.topology_key, nodes.table.labels.values(constraint.topology_key)
@@ -177,7 +207,11 @@ def _matching(pod: PodInfo, nodes: Nodes, selector: Selector) -> Numbers:
     """Pods on each node of the whole table. A selector that selects everything counts nothing."""
     if selector.empty:
         return np.zeros(nodes.table.capacity, np.int64)
-    return nodes.pods_matching(CountKey(((frozenset((pod.namespace,)), selector),), living=True))
+    return nodes.pods_matching(_question(pod, selector))
+
+
+def _question(pod: PodInfo, selector: Selector) -> CountKey:
+    return CountKey(((frozenset((pod.namespace,)), selector),), living=True)
 
 
 def _included(pod: PodInfo, nodes: Nodes, constraint: SpreadConstraint) -> Mask:

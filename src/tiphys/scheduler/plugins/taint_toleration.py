@@ -29,7 +29,7 @@ class TaintToleration(OfNodesOnly):
         return None if rows is None else refused(rows, "node(s) had untolerated taint(s)", preemption_helps=False)
 
     def lacks(self, pod: PodInfo, nodes: Nodes) -> list[Lack]:
-        name = nodes.table.names[nodes.rows.start]
+        name = nodes.table.names[nodes.row()]
         node = nodes.table.node(name)
         return [_lack(name, taint) for taint in (taints_of(node) if node else ()) if _keeps_away(taint, pod)]
 

@@ -1,6 +1,5 @@
 """A pod can only run where its volumes can be: bound ones by their node affinity, others where one can be found or made."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,8 @@ from tiphys.machinery.tree import Obj
 from tiphys.scheduler import migration, volumes
 from tiphys.scheduler.cluster import Cluster
 from tiphys.scheduler.events import Change, Event
-from tiphys.scheduler.framework import Base, Lack, Narrowed, Reason, Refused
-from tiphys.scheduler.node_table import Mask, Nodes, NodeTable, Numbers
+from tiphys.scheduler.framework import Lack, Narrowed, OfNodesOnly, Reason, Refused
+from tiphys.scheduler.node_table import Mask, Nodes, Numbers
 from tiphys.scheduler.pod_info import PodInfo
 from tiphys.scheduler.volumes import VolumePlan
 
@@ -29,7 +28,7 @@ class _Sorted:
     immediate: list[Obj]
 
 
-class VolumeBinding(Base):
+class VolumeBinding(OfNodesOnly):
     name = "VolumeBinding"
     unblocked_by = (
         Event.VOLUME
@@ -87,9 +86,6 @@ class VolumeBinding(Base):
     def _waits(self, claim: Obj) -> bool:
         storage_class = self._cluster.storage_classes.get(volumes.class_of(claim))
         return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
-
-    def sums(self, pod: PodInfo, table: NodeTable, coming: Sequence[PodInfo]) -> frozenset[str] | None:  # noqa: ARG002
-        return frozenset() if not pod.claims else None
 
     def filter(self, pod: PodInfo, nodes: Nodes) -> Refused | None:
         if not pod.claims:
@@ -206,10 +202,10 @@ class _Search:
     def _only(self, claim: Obj, chosen: str) -> None:
         """A volume is to be made there, or nowhere."""
         nodes = self._nodes
-        row = nodes.table.rows.get(chosen, -1)
+        at = nodes.position(nodes.table.rows.get(chosen, -1))
         others = ~nodes.nothing()
-        if nodes.rows.start <= row < nodes.rows.stop:
-            others[row - nodes.rows.start] = False
+        if at is not None:
+            others[at] = False
         self.conflict |= others
         self._choices.append((claim, [], np.full(nodes.count, -1, np.int64)))
 

@@ -1,6 +1,7 @@
 """Volumes that only one pod may use: claims of access mode ReadWriteOncePod, and disks that cannot be shared on a node."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from tiphys.scheduler import volumes
 from tiphys.scheduler.cluster import Cluster
 from tiphys.scheduler.events import Change, Event
 from tiphys.scheduler.framework import Base, Narrowed, Reason, Refused
-from tiphys.scheduler.node_table import Nodes, NodeTable
+from tiphys.scheduler.node_table import Mask, Nodes, NodeTable
 from tiphys.scheduler.plugins.volume_binding import concerns_claim
 from tiphys.scheduler.pod_info import PodInfo
 
@@ -16,8 +17,20 @@ _DISK = "node(s) had no available disk"
 _IN_USE = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """How often it names this claim, which was not made for it alone."""
+
+    namespace: str
+    claim: str
+
+    def counts(self, pod: PodInfo) -> int:
+        return sum(use.name == self.claim and not use.ephemeral for use in pod.claims) if pod.namespace == self.namespace else 0
+
+
 class VolumeRestrictions(Base):
     name = "VolumeRestrictions"
+    imagines = True
     unblocked_by = Event.POD_DELETED | Event.NODE_ADDED | Event.CLAIM
 
     def __init__(self, cluster: Cluster) -> None:
@@ -37,25 +50,26 @@ class VolumeRestrictions(Base):
         if not pod.claims and not pod.disks:
             return None
         disks = self._taken_disks(pod, nodes)
-        in_use = np.full(nodes.count, self._claim_in_use(pod, nodes)) & ~disks
+        in_use = self._claims_in_use(pod, nodes) & ~disks
         every = disks | in_use
         return Refused(every, (Reason(disks, _DISK), Reason(in_use, _IN_USE))) if every.any() else None
 
-    def _claim_in_use(self, pod: PodInfo, nodes: Nodes) -> bool:
+    def _claims_in_use(self, pod: PodInfo, nodes: Nodes) -> Mask:
         """Anywhere: such a claim is for one pod of the whole cluster."""
+        in_use = nodes.nothing()
         for use in pod.claims:
             claim = self._cluster.claim(pod.namespace, use.name)
             once = claim is not None and not use.ephemeral and "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ())
-            if once and nodes.table.claims[f"{pod.namespace}/{use.name}"]:
-                return True
-        return False
+            if once:
+                in_use |= nodes.table.claims[f"{pod.namespace}/{use.name}"] > nodes.fewer(_Names(pod.namespace, use.name))
+        return in_use
 
-    def _taken_disks(self, pod: PodInfo, nodes: Nodes) -> "np.typing.NDArray[np.bool_]":
+    def _taken_disks(self, pod: PodInfo, nodes: Nodes) -> Mask:
         taken = nodes.nothing()
         if not pod.disks:
             return taken
-        for position, _ in nodes.named():
-            others = nodes.table.pods[nodes.rows.start + position].values()
+        for position in np.flatnonzero((nodes.volume_uses > 0) & nodes.feasible).tolist():
+            others = nodes.pods(position)
             taken[position] = any(
                 volumes.clash(mine, theirs) for other in others for theirs in other.disks for mine in pod.disks
             )

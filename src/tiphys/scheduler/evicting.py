@@ -1,0 +1,97 @@
+"""Whom to evict from many nodes at once: each is thought of without its lower pods, and round by round they come back."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from tiphys.scheduler.budgets import Budgets
+from tiphys.scheduler.filtering import Filtering, Together
+from tiphys.scheduler.node_table import EACH, Amount, Mask, NodeTable, Numbers, Rows, Slots, Worlds
+from tiphys.scheduler.pod_info import PodInfo
+from tiphys.scheduler.victims import Victims
+
+NO_VICTIMS = "No preemption victims found for incoming pod"
+_AT_LEAST = 64
+"""So many nodes are thought of at once, even if fewer candidates are wanted."""
+
+
+class Evicting:
+    def __init__(self, table: NodeTable, filtering: Filtering, budgets: Budgets) -> None:
+        self._table = table
+        self._filtering = filtering
+        self._budgets = budgets
+
+    def each(self, pod: PodInfo, rows: Rows, together: Together, enough: int) -> Iterator[Victims | Counter[str]]:
+        """Of these nodes, in this order, who would have to go, or what would stand in the way even so. As many are thought
+        of at once as are wanted: whoever asks has them by then, if there are any that would do without harm."""
+        memory, found = self._table.memory(), 0
+        step = max(enough, _AT_LEAST)
+        for start in range(0, len(rows), step):
+            worlds = self._table.without_lower(pod.priority, rows[start : start + step], together.coming, memory)
+            alive: Mask = np.any(worlds.slots >= 0, axis=1)
+            yield +Counter({NO_VICTIMS: int(np.count_nonzero(~alive))})
+            for stage in self._filtering.imagined(pod, worlds, alive):
+                yield +stage.words()
+            able = np.flatnonzero(alive)
+            while len(able):
+                some, able = np.split(able, [max(enough - found, _AT_LEAST)])
+                found += len(some)
+                yield from self._victims(pod, worlds.take(some), together)
+
+    def _victims(self, pod: PodInfo, worlds: Worlds, together: Together) -> Iterator[Victims]:
+        violating = self._budgets.violating(worlds)
+        _Reprieve(pod, worlds, self._filtering, together).all(_turns(worlds.slots, violating))
+        at, names, away = self._table.placed.at, self._table.names, worlds.away
+        pods = [each for slot in worlds.slots[away].tolist() if (each := at[slot]) is not None]
+        many, start = away.sum(axis=1).tolist(), 0
+        violations = [0] * len(many) if violating is None else (away & violating).sum(axis=1).tolist()
+        for row, count, violated in zip(worlds.rows.tolist(), many, violations, strict=True):
+            yield Victims(names[row], tuple(pods[start : start + count]), violated)
+            start += count
+
+
+def _turns(slots: Slots, violating: Mask | None) -> Rows:
+    """In which order the pods of each node come back: first those whose budgets forbid to evict them, the important before
+    others; -1 where all have had their turn."""
+    places = np.where(slots >= 0, np.arange(slots.shape[1]), -1)
+    if violating is None:
+        return places
+    order = np.argsort(np.where(slots < 0, 2, ~violating), axis=1, kind="stable")
+    return np.take_along_axis(places, order, axis=1)
+
+
+class _Reprieve:
+    def __init__(self, pod: PodInfo, worlds: Worlds, filtering: Filtering, together: Together) -> None:
+        self._pod = pod
+        self._worlds = worlds
+        self._filtering = filtering
+        self._asked = together.asked
+        self._sums: list[tuple[Numbers, Numbers]] = []
+        """What is left on each node with the pod on it, and what every pod takes of that."""
+        nodes = filtering.nodes(worlds)
+        for name in together.sums:
+            question, own = (EACH, 1) if name == "pods" else (Amount(name), pod.requests.get(name, 0))
+            self._sums.append((nodes.left(name) - own, worlds.values(question)))
+
+    def all(self, turns: Rows) -> None:
+        for places in turns.T:
+            at = np.flatnonzero(places >= 0)
+            self._come(at, places[at])
+
+    def _come(self, at: Rows, places: Rows) -> None:
+        """One pod a node; those that cannot stay go again."""
+        fits = np.ones(len(at), np.bool_)
+        for left, taken in self._sums:
+            fits &= left[at] >= taken[at, places]
+        at, places = at[fits], places[fits]
+        self._worlds.bring_back(at, places)
+        if self._asked:
+            alive = np.zeros(len(self._worlds.rows), np.bool_)
+            alive[at] = True
+            self._filtering.imagined(self._pod, self._worlds, alive, self._asked)
+            stays = alive[at]
+            self._worlds.take_away(at[~stays], places[~stays])
+            at, places = at[stays], places[stays]
+        for left, taken in self._sums:
+            left[at] -= taken[at, places]

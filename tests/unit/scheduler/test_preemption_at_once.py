@@ -1,0 +1,277 @@
+"""Nodes judged at once, each as if the lower pods on it were gone, or one after the other: the answers are the same."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tiphys.machinery.tree import Obj
+from tiphys.scheduler import pod_info
+from tiphys.scheduler.config.settings import ProfileSettings
+from tiphys.scheduler.cycle import Placed
+from tiphys.scheduler.events import Event
+from tiphys.scheduler.framework import Base, Refused
+from tiphys.scheduler.node_table import Nodes
+from tiphys.scheduler.one_node import Node, OneNodePlugin, Rejected
+from tiphys.scheduler.opinion import Opinion
+from tiphys.scheduler.pod_info import PodInfo
+from tiphys.scheduler.testing import Bench, bound, make_node, make_pod
+
+NODES = ("a", "b", "c", "d", "e")
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+TAINT = {"key": "hard", "value": "1", "effect": "NoSchedule"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+DRIVER = "disks.example.com"
+
+
+class Silent(Base):
+    """It refuses nobody, but nothing is known of what it looks at."""
+
+    name = "Silent"
+    unblocked_by = Event.NODE_ADDED
+
+    def filter(self, pod: PodInfo, nodes: Nodes) -> Refused | None:
+        return None
+
+
+class FewGreen(OneNodePlugin):
+    """A user's own."""
+
+    name = "FewGreen"
+    unblocked_by = Event.POD_DELETED
+
+    def judge(self, pod: PodInfo, node: Node) -> Rejected | None:
+        green = sum(each.labels.get("app") == "green" for each in node.pods)
+        return Rejected("it is green enough") if green > 1 and node.free("cpu") < 3000 else None
+
+
+def term(key: str, app: str) -> Obj:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
+
+
+def some(*often: Any, rarely: Any) -> Any:
+    """One of these; what is rare is rare."""
+    return st.integers(0, 4).flatmap(lambda at: rarely if at == 0 else st.sampled_from(often))
+
+
+apps, keys = st.sampled_from(("red", "green")), st.sampled_from((HOST, ZONE))
+terms = st.builds(term, keys, apps)
+spreads = st.fixed_dictionaries(
+    {"key": keys, "app": apps, "skew": st.integers(1, 2), "domains": st.sampled_from((1, 1, 3)), "honors": st.booleans()}
+)
+nodes = st.fixed_dictionaries(
+    {
+        "cpu": st.sampled_from(("2", "4")),
+        "memory": st.sampled_from(("2Gi", "8Gi")),
+        "pods": st.sampled_from(("2", "4", "110")),
+        "gpu": st.sampled_from(("", "1", "2")),
+        "tainted": st.sampled_from((False, False, False, True)),
+        "zone": st.sampled_from(("x", "y", "y", "")),
+        "volumes": st.sampled_from((None, None, 1, 2)),
+        "attached": st.sampled_from((None, None, 0, 1)),
+    }
+)
+pods = st.fixed_dictionaries(
+    {
+        "node": st.sampled_from(NODES),
+        "cpu": st.sampled_from(("", "500m", "1", "2")),
+        "memory": st.sampled_from(("", "500Mi", "1Gi")),
+        "gpu": st.sampled_from(("", "", "1")),
+        "app": st.sampled_from(("", "red", "green")),
+        "away": some(None, rarely=terms),
+        "near": some(None, rarely=terms),
+        "spread": some(None, rarely=spreads),
+        "port": some(None, rarely=st.sampled_from(("0.0.0.0", "10.0.0.1", "10.0.0.2"))),
+        "claim": some(None, rarely=st.integers(0, 3)),
+        "disk": some(None, rarely=st.booleans()),
+        "deleting": st.sampled_from((False, False, False, True)),
+        "priority": st.integers(-1, 3),
+        "started": st.integers(0, 3),
+    }
+)
+clusters = st.fixed_dictionaries(
+    {
+        "nodes": st.lists(nodes, min_size=1, max_size=len(NODES)),
+        "there": st.lists(pods, max_size=14),
+        "nominated": st.lists(pods, max_size=2),
+        "allowed": st.none() | st.integers(0, 2),
+        "disrupted": st.booleans(),
+        "least": st.sampled_from((1, 2, 100)),
+    }
+)
+comers = st.lists(st.tuples(pods, st.integers(1, 5)), min_size=1, max_size=4)
+
+
+def node_of(number: int, told: dict[str, Any]) -> Obj:
+    amounts = {name: told[name] for name in ("cpu", "memory", "pods")}
+    if told["gpu"]:
+        amounts["example.com/gpu"] = told["gpu"]
+    labels = {ZONE: told["zone"]} if told["zone"] else {}
+    return make_node(NODES[number], amounts=amounts, labels=labels, taints=(TAINT,) if told["tainted"] else ())
+
+
+def spec_of(told: dict[str, Any]) -> Obj:
+    spec: Obj = {"affinity": {}, "volumes": []}
+    if told["away"]:
+        spec["affinity"]["podAntiAffinity"] = {REQUIRED: [told["away"]]}
+    if told["near"]:
+        spec["affinity"]["podAffinity"] = {REQUIRED: [told["near"]]}
+    if told["spread"]:
+        spread = told["spread"]
+        more = {"maxSkew": spread["skew"], "minDomains": spread["domains"], "whenUnsatisfiable": "DoNotSchedule"}
+        more["nodeTaintsPolicy"] = "Honor" if spread["honors"] else "Ignore"
+        spec["topologySpreadConstraints"] = [{**term(spread["key"], spread["app"]), **more}]
+    if told["claim"] is not None:
+        spec["volumes"].append({"name": "claim", "persistentVolumeClaim": {"claimName": f"claim-{told['claim']}"}})
+    if told["disk"] is not None:
+        spec["volumes"].append({"name": "disk", "gcePersistentDisk": {"pdName": "disk", "readOnly": told["disk"]}})
+    return spec
+
+
+def pod_of(name: str, told: dict[str, Any], priority: int) -> Obj:
+    labels = {"app": told["app"]} if told["app"] else {}
+    made = make_pod(name, cpu=told["cpu"], memory=told["memory"], labels=labels, priority=priority, **spec_of(told))
+    container = made["spec"]["containers"][0]
+    if told["gpu"]:
+        container["resources"]["requests"]["example.com/gpu"] = told["gpu"]
+    if told["port"]:
+        container["ports"] = [{"hostPort": 80, "hostIP": told["port"]}]
+    if told["started"]:
+        made["status"] = {"startTime": f"2026-01-01T00:00:0{told['started']}Z"}
+    return made
+
+
+def storage(told: dict[str, Any], bench: Bench) -> None:
+    """Four claims: the last is for one pod alone, and two are of one volume."""
+    cluster = bench.state.cluster
+    for number in range(4):
+        name, handle = f"claim-{number}", f"handle-{min(number, 2)}"
+        volume = {"metadata": {"name": name}, "spec": {"csi": {"driver": DRIVER, "volumeHandle": handle}}}
+        claim = {
+            "metadata": {"name": name, "namespace": "default", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+            "spec": {"volumeName": name, "accessModes": ["ReadWriteOncePod" if number == 3 else "ReadWriteMany"]},
+            "status": {"phase": "Bound"},
+        }
+        cluster.volumes[name] = volume
+        cluster.claims.setdefault("default", {})[name] = claim
+    for number, each in enumerate(told["nodes"]):
+        name = NODES[number]
+        if each["volumes"] is not None:
+            drivers = [{"name": DRIVER, "allocatable": {"count": each["volumes"]}}]
+            cluster.csi_nodes[name] = {"metadata": {"name": name}, "spec": {"drivers": drivers}}
+        if each["attached"] is not None:
+            source = {"persistentVolumeName": f"claim-{each['attached']}"}
+            cluster.attachments[name] = {"spec": {"attacher": DRIVER, "nodeName": name, "source": source}}
+
+
+def built(told: dict[str, Any], bench: Bench) -> Bench:
+    storage(told, bench)
+    bench.nodes(*(node_of(number, each) for number, each in enumerate(told["nodes"])))
+    for number, each in enumerate(told["there"]):
+        made = pod_of(f"there-{number}", each, each["priority"])
+        if each["deleting"]:
+            made["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        bench.running(bound(made, each["node"]))
+    for number, each in enumerate(told["nominated"]):
+        waiting = pod_of(f"waiting-{number}", each, each["priority"])
+        bench.running({**waiting, "status": {"nominatedNodeName": each["node"]}})
+    if told["allowed"] is not None:
+        status: Obj = {"disruptionsAllowed": told["allowed"]}
+        if told["disrupted"]:
+            status["disruptedPods"] = {"there-0": "2026-01-01T00:00:00Z"}
+        chosen = ({"matchLabels": {"app": "green"}}, {"matchExpressions": [{"key": "app", "operator": "Exists"}]})
+        for number, selector in enumerate(chosen):
+            bench.state.cluster.budgets.setdefault("default", {})[f"{number}"] = {
+                "spec": {"selector": selector},
+                "status": {**status, "disruptionsAllowed": told["allowed"] + 2 * number},
+            }
+    return bench
+
+
+def told_of(bench: Bench, pod: Obj) -> Any:
+    """What is decided, and carried out at once."""
+    outcome = bench.try_pod(pod)
+    state = bench.state
+    if isinstance(outcome, Placed):
+        state.pods.assume(pod_info.of(pod), outcome.node)
+        return outcome.node
+    said = [(each.node, [victim.name for victim in each.pods], each.violations) for each in outcome.candidates]
+    if outcome.victims is not None:
+        for victim in outcome.victims.pods:
+            state.pods.remove(victim.uid)
+        state.pods.assume(pod_info.of(pod), outcome.victims.node)
+    return outcome.message, said, outcome.victims and outcome.victims.node
+
+
+@settings(max_examples=400, deadline=None)
+@given(clusters, comers, st.booleans())
+def test_the_same_victims_and_words_as_node_by_node(cluster: dict[str, Any], waiting: list[Any], own: bool):
+    effort = {"DefaultPreemption": {"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": cluster["least"]}}
+    chosen = ProfileSettings(arguments=effort)
+    theirs = (FewGreen(),) if own else ()
+    at_once, one_by_one = (built(cluster, Bench(*theirs, *more, settings=chosen)) for more in ((), (Silent(),)))
+    for number, (told, priority) in enumerate(waiting):
+        pod = pod_of(f"comer-{number}", told, priority)
+        assert at_once.cycle.filtering.together(pod_info.of(pod)) is not None
+        assert one_by_one.cycle.filtering.together(pod_info.of(pod)) is None
+        assert told_of(at_once, pod) == told_of(one_by_one, pod)
+
+
+RED = {"labels": {"app": "red"}}
+AWAY = {"affinity": {"podAntiAffinity": {REQUIRED: [term(HOST, "red")]}}}
+EVEN = {**term(HOST, "red"), "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("more", "asked"),
+    [
+        ({}, []),
+        (AWAY, ["InterPodAffinity"]),
+        (RED, ["InterPodAffinity"]),
+        ({"labels": {"app": "green"}}, []),
+        (
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
+            ["VolumeRestrictions", "NodeVolumeLimits"],
+        ),
+        ({"topologySpreadConstraints": [EVEN]}, ["PodTopologySpread"]),
+    ],
+)
+def test_sums_are_enough_for_those_to_whom_nothing_else_about_other_pods_matters(more: Any, asked: list[str]):
+    bench = Bench().nodes(make_node("a"))
+    bench.running(bound(make_pod("rival", **AWAY), "a"))
+    found = bench.cycle.filtering.together(pod_info.of(make_pod("more", cpu="1", **more)))
+    assert found is not None
+    assert found.sums == {"pods", "cpu"}
+    assert [each.name for each in found.asked] == asked
+
+
+def test_a_pod_that_is_to_come_may_keep_others_away():
+    bench = Bench().nodes(make_node("a"))
+    rival = make_pod("rival", **AWAY, priority=9)
+    bench.running({**rival, "status": {"nominatedNodeName": "a"}})
+    together = bench.cycle.filtering.together
+    for labels, priority, many in (("red", 0, 1), ("green", 0, 0), ("red", 10, 0)):
+        found = together(pod_info.of(make_pod("comer", cpu="1", labels={"app": labels}, priority=priority)))
+        assert found is not None
+        assert len(found.asked) == many
+
+
+def test_a_pod_that_has_come_where_it_was_to_come_counts_once():
+    bench = Bench().nodes(make_node("a"))
+    come = make_pod("come", cpu="3", priority=9)
+    bench.running({**come, "status": {"nominatedNodeName": "a"}}, bound(make_pod("low", cpu="1"), "a"))
+    bench.state.pods.assume(pod_info.of(come), "a")
+    assert told_of(bench, make_pod("more", cpu="1", priority=5))[1] == [("a", ["low"], 0)]
+
+
+# v1.36.4 pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption)
+@pytest.mark.parametrize("more", [(), (Silent(),)])
+def test_evicting_nobody_is_no_answer(more: Any):
+    bench = Bench(*more).nodes(make_node("a")).running(bound(make_pod("low", cpu="1"), "a"))
+    pod = pod_info.of(make_pod("more", cpu="1", priority=5))
+    outcome = bench.cycle.schedule(pod, 0.0, Opinion(frozenset(), {"a": ("not today", True)}))
+    assert not isinstance(outcome, Placed)
+    assert outcome.victims is None
+    told = '0/1 nodes are available: 1 not today. preemption: expected at least one victim pod on node "a"'
+    assert outcome.message == told
