@@ -25,10 +25,11 @@ class Evicting:
     def each(self, pod: PodInfo, rows: Rows, together: Together, enough: int) -> Iterator[Victims | Counter[str]]:
         """Of these nodes, in this order, who would have to go, or what would stand in the way even so. As many are thought
         of at once as are wanted: whoever asks has them by then, if there are any that would do without harm."""
-        memory, found = self._table.memory(), 0
-        step = max(enough, _AT_LEAST)
-        for start in range(0, len(rows), step):
-            worlds = self._table.without_lower(pod.priority, rows[start : start + step], together.coming, memory)
+        memory, found, step = self._table.memory(), 0, max(enough, _AT_LEAST)
+        while len(rows):
+            some, rows = np.split(rows, [step])
+            step *= 2  # if most of these will not do, it is as likely of the next
+            worlds = self._table.without_lower(pod.priority, some, together.coming, memory)
             alive: Mask = np.any(worlds.slots >= 0, axis=1)
             yield +Counter({NO_VICTIMS: int(np.count_nonzero(~alive))})
             for stage in self._filtering.imagined(pod, worlds, alive):

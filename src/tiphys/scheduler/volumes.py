@@ -15,7 +15,13 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _CLASS = "volume.beta.kubernetes.io/storage-class"
-_SHARED_DISKS = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
+_NAMING = {
+    "gcePersistentDisk": ("pdName",),
+    "awsElasticBlockStore": ("volumeID",),
+    "iscsi": ("iqn",),
+    "rbd": ("pool", "image"),
+}
+_SHARED_DISKS = tuple(_NAMING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,15 @@ def claims_of(pod_name: str, volumes: Iterable[Obj]) -> Iterator[ClaimUse]:
 def named_disks(volumes: Iterable[Obj]) -> tuple[Obj, ...]:
     """Disks that the pod itself names: two pods on one node may not share some, and nodes cannot have any number of them."""
     return tuple(each for each in volumes if migration.source_in(each) or any(each.get(kind) for kind in _SHARED_DISKS))
+
+
+def disk_name(disk: Obj) -> tuple[str, ...] | None:
+    """The same of all that may clash with it; None: nothing can."""
+    for kind in _SHARED_DISKS:
+        told = disk.get(kind)
+        if told:
+            return kind, *(str(told.get(key)) for key in _NAMING[kind])
+    return None
 
 
 def clash(one: Obj, other: Obj) -> bool:

@@ -16,6 +16,7 @@ from tiphys.scheduler.node_table.taints import TaintColumns, taints_of
 from tiphys.scheduler.node_table.view import Nodes
 from tiphys.scheduler.node_table.worlds import Imagined, Memory, Worlds
 from tiphys.scheduler.pod_info import HostPort, PodInfo, in_units
+from tiphys.scheduler.volumes import disk_name
 
 CPU, MEMORY, STORAGE = 0, 1, 2
 _FIRST = ("cpu", "memory", "ephemeral-storage")
@@ -55,6 +56,8 @@ class NodeTable:
         """Claims and disks that pods name; one that several name as often as they do."""
         self.ports: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
         """(protocol, port) -> address -> row -> how many use it."""
+        self.disks: dict[tuple[str, ...], Counter[int]] = {}
+        """By name: how many pods on each row name it."""
         self.claims: Counter[str] = Counter()
         """By namespace/name: how many pods name it, wherever they are."""
         self._free: list[int] = []
@@ -176,8 +179,6 @@ class NodeTable:
             # First the place, then the array: making a place replaces the array.
             at = self.resource(name)
             self.requested[at, row] += sign * amount
-        if pod.claims or pod.disks:
-            self.volume_uses[row] += sign * (len(pod.claims) + len(pod.disks))
         cpu, memory = pod.scored_requests
         self.scored[CPU, row] += sign * cpu
         self.scored[MEMORY, row] += sign * memory
@@ -186,9 +187,24 @@ class NodeTable:
             self.carried.change(pod.affinity, row, sign)
         for port in pod.host_ports:
             self._count_port(port, row, sign)
+        if pod.claims or pod.disks:
+            self._count_volumes(pod, row, sign)
+
+    def _count_volumes(self, pod: PodInfo, row: int, sign: int) -> None:
+        self.volume_uses[row] += sign * (len(pod.claims) + len(pod.disks))
         for use in pod.claims:
             if not use.ephemeral:
                 self.claims[f"{pod.namespace}/{use.name}"] += sign
+        for disk in pod.disks:
+            name = disk_name(disk)
+            if name is None:
+                continue
+            users = self.disks.setdefault(name, Counter())
+            users[row] += sign
+            if not users[row]:
+                del users[row]
+            if not users:
+                del self.disks[name]
 
     def _count_port(self, port: HostPort, row: int, sign: int) -> None:
         place = (port.protocol, port.port)

@@ -1,6 +1,6 @@
 """What a plugin sees of the table: all rows, one, or some as they would be without some of their pods."""
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -67,9 +67,20 @@ class Nodes:
         return amounts if self._imagined is None else amounts - self._imagined.fewer(Amount(resource))
 
     @property
-    def volume_uses(self) -> Numbers:
-        """Claims and disks that the pods name, one as often as there are pods that do."""
-        return self.table.volume_uses[self.rows] - self.fewer(VOLUME_USES)
+    def most_volume_uses(self) -> Numbers:
+        """Claims and disks that the pods name, one as often as there are pods that do. No pod is thought away."""
+        uses: Numbers = self.table.volume_uses[self.rows]
+        return uses if self._imagined is None else uses + self._imagined.more(VOLUME_USES)
+
+    def naming_disks(self, names: Iterable[tuple[str, ...]]) -> list[int]:
+        """Positions of nodes on which pods may name these."""
+        rows = [row for name in names for row in self.table.disks.get(name, ())]
+        found = np.zeros(self.table.capacity, np.bool_)
+        found[rows] = True
+        at = found[self.rows]
+        if self._imagined is not None:
+            at |= self._imagined.more(VOLUME_USES) > 0
+        return np.flatnonzero(at).tolist()
 
     def left(self, name: str) -> Numbers:
         """Of a resource that the table knows, or of places for "pods"."""

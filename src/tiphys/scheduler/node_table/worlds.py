@@ -55,6 +55,10 @@ class Imagined(Protocol):
         """Of each node: by how much less the pods there count than those that are there in fact."""
         ...
 
+    def more(self, question: Question) -> Numbers:
+        """What the pods count for that are there, and are not in fact."""
+        ...
+
     def pods(self, position: int) -> list[PodInfo]: ...
 
     def coming(self) -> Iterable[PodInfo]:
@@ -148,7 +152,6 @@ class Worlds:
         return found
 
     def more(self, question: Question) -> Numbers:
-        """What those that come count for."""
         found = self._more.get(question)
         if found is None:
             found = self._more[question] = np.zeros(len(self.rows), np.int64)
@@ -194,6 +197,9 @@ class Unexpected:
 
     def fewer(self, question: Question) -> Numbers:
         return (self._worlds.fewer(question) + self._worlds.more(question))[self._positions]
+
+    def more(self, question: Question) -> Numbers:  # noqa: ARG002 - they are left out
+        return np.zeros(len(self.rows), np.int64)
 
     def pods(self, position: int) -> list[PodInfo]:
         return self._worlds.staying(int(self._positions[position]))

@@ -31,7 +31,7 @@ class NodeVolumeLimits(Base):
         wanted = self._volumes(pod) if pod.claims or pod.disks else {}
         if not wanted:
             return None
-        over, uses = nodes.nothing(), nodes.volume_uses.tolist()
+        over, uses = nodes.nothing(), nodes.most_volume_uses.tolist()
         attached = nodes.once((self.name, "attached"), self._attached)
         limits = nodes.once((self.name, "limits"), lambda: self._all_limits(wanted))
         for position, name in nodes.named() if limits else ():

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from tiphys.scheduler import volumes
 from tiphys.scheduler.cluster import Cluster
 from tiphys.scheduler.events import Change, Event
@@ -68,7 +66,8 @@ class VolumeRestrictions(Base):
         taken = nodes.nothing()
         if not pod.disks:
             return taken
-        for position in np.flatnonzero((nodes.volume_uses > 0) & nodes.feasible).tolist():
+        names = [name for each in pod.disks if (name := volumes.disk_name(each)) is not None]
+        for position in nodes.naming_disks(names):
             others = nodes.pods(position)
             taken[position] = any(
                 volumes.clash(mine, theirs) for other in others for theirs in other.disks for mine in pod.disks
