@@ -1,6 +1,6 @@
 """One try of one pod: narrow, filter, (preempt,) score, select. It changes nothing; what is to be done is returned."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,7 @@ class Unplaced:
     """Pods to evict, so that there will be room."""
     keeps_nomination: bool = False
     """It waits for victims that are on their way out: what was nominated stays."""
-    candidates: tuple[Victims, ...] = ()
+    candidates: Iterable[Victims] = ()
     """Where else room could be made; `victims` are the best of them."""
     freed: tuple[Freed, ...] = ()
     """What is to be given back."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,11 +10,22 @@ from tiphys.scheduler.budgets import Budgets
 from tiphys.scheduler.filtering import Filtering, Together
 from tiphys.scheduler.node_table import EACH, Amount, Mask, NodeTable, Numbers, Rows, Slots, Worlds
 from tiphys.scheduler.pod_info import PodInfo
-from tiphys.scheduler.victims import Victims
+from tiphys.scheduler.victims import Several
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 _AT_LEAST = 64
 """So many nodes are thought of at once, even if fewer candidates are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needless:
+    """On these the pod would fit with all pods there: it was not for their sake that they were refused."""
+
+    nodes: tuple[str, ...]
+
+
+Found = Several | Needless | Counter[str]
+"""Candidates, or what stands in the way on how many nodes."""
 
 
 class Evicting:
@@ -22,7 +34,7 @@ class Evicting:
         self._filtering = filtering
         self._budgets = budgets
 
-    def each(self, pod: PodInfo, rows: Rows, together: Together, enough: int) -> Iterator[Victims | Counter[str]]:
+    def each(self, pod: PodInfo, rows: Rows, together: Together, enough: int) -> Iterator[Found]:
         """Of these nodes, in this order, who would have to go, or what would stand in the way even so. As many are thought
         of at once as are wanted: whoever asks has them by then, if there are any that would do without harm."""
         memory, found, step = self._table.memory(), 0, max(enough, _AT_LEAST)
@@ -40,16 +52,23 @@ class Evicting:
                 found += len(some)
                 yield from self._victims(pod, worlds.take(some), together)
 
-    def _victims(self, pod: PodInfo, worlds: Worlds, together: Together) -> Iterator[Victims]:
+    def _victims(self, pod: PodInfo, worlds: Worlds, together: Together) -> Iterator[Found]:
         violating = self._budgets.violating(worlds)
         _Reprieve(pod, worlds, self._filtering, together).all(_turns(worlds.slots, violating))
-        at, names, away = self._table.placed.at, self._table.names, worlds.away
-        pods = [each for slot in worlds.slots[away].tolist() if (each := at[slot]) is not None]
-        many, start = away.sum(axis=1).tolist(), 0
-        violations = [0] * len(many) if violating is None else (away & violating).sum(axis=1).tolist()
-        for row, count, violated in zip(worlds.rows.tolist(), many, violations, strict=True):
-            yield Victims(names[row], tuple(pods[start : start + count]), violated)
-            start += count
+        names, away, placed = self._table.names, worlds.away, self._table.placed
+        many = away.sum(axis=1)
+        if not many.all():
+            yield Needless(tuple(names[row] for row in worlds.rows[many == 0].tolist()))
+        left = many > 0
+        if not left.any():
+            return
+        many, rows, slots = many[left], worlds.rows[left], worlds.slots[away]
+        violations = (away if violating is None else away & violating).sum(axis=1)[left] * (violating is not None)
+        first = np.cumsum(many) - many
+        total = np.add.reduceat(placed.priority[slots], first) + 2**31 * many
+        losses = np.stack((violations, placed.priority[slots[first]], total, many, -placed.started[slots[first]]), axis=1)
+        pods = [each for slot in slots.tolist() if (each := placed.at[slot]) is not None]
+        yield Several([names[row] for row in rows.tolist()], pods, many.tolist(), violations, losses)
 
 
 def _turns(slots: Slots, violating: Mask | None) -> Rows:

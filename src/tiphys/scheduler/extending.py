@@ -4,7 +4,7 @@ upstream pkg/scheduler/extender.go and staging/src/k8s.io/kube-scheduler/extende
 """
 
 from base64 import b64decode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -94,7 +94,7 @@ class Extender:
         scale = self.settings.weight * (BEST // _MOST)
         return {str(_get(each, "host")): int(_get(each, "score") or 0) * scale for each in told or ()}
 
-    async def preempt(self, pod: PodInfo, candidates: Sequence[Victims], table: NodeTable) -> list[Victims]:
+    async def preempt(self, pod: PodInfo, candidates: Iterable[Victims], table: NodeTable) -> list[Victims]:
         """Which of the candidates it agrees to; it may spare some of the victims."""
         if self.settings.knows_nodes:
             told = {"NodeNameToMetaVictims": {each.node: _meta(each) for each in candidates}}
@@ -172,7 +172,7 @@ class Extenders:
                 total[name] = total.get(name, 0) + score
         return total
 
-    async def preempt(self, pod: PodInfo, candidates: Sequence[Victims], table: NodeTable) -> list[Victims]:
+    async def preempt(self, pod: PodInfo, candidates: Iterable[Victims], table: NodeTable) -> list[Victims]:
         left = list(candidates)
         for each in self.of(pod):
             if not each.settings.preempt_verb or not left:

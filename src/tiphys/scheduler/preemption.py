@@ -1,7 +1,7 @@
 """Room for a pod by evicting others of lower priority: which node, and who has to go."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,19 +11,19 @@ from tiphys.scheduler import diagnosis
 from tiphys.scheduler.budgets import Budgets
 from tiphys.scheduler.cluster import Cluster
 from tiphys.scheduler.diagnosis import NOT_HELPFUL, Stage
-from tiphys.scheduler.evicting import NO_VICTIMS, Evicting
+from tiphys.scheduler.evicting import NO_VICTIMS, Evicting, Found, Needless
 from tiphys.scheduler.filtering import Filtering
 from tiphys.scheduler.framework import Effort
 from tiphys.scheduler.node_table import Mask, NodeTable, Rows
 from tiphys.scheduler.pod_info import PodInfo
-from tiphys.scheduler.victims import Victims, best, importance
+from tiphys.scheduler.victims import Candidates, Several, Victims, importance
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
     victims: Victims | None = None
     """The best of the candidates."""
-    candidates: tuple[Victims, ...] = ()
+    candidates: Iterable[Victims] = ()
     message: str = ""
     keeps_nomination: bool = False
     failed: bool = False
@@ -71,33 +71,31 @@ class Preemption:
             tried = Evicting(self._table, self._filtering, budgets).each(pod, in_turn, together, enough)
         else:
             tried = (self._on(pod, row, budgets) for row in in_turn.tolist())
-        clean: list[Victims] = []
-        violating: list[Victims] = []
-        needless: list[str] = []
+        candidates = Candidates()
         words: Counter[str] = Counter()
+        needless: list[str] = []
         for found in tried:
-            if isinstance(found, Victims):
-                if not found.pods:
-                    needless.append(found.node)
-                    continue
-                (violating if found.violations else clean).append(found)
-                if clean and len(clean) + len(violating) >= enough:
-                    break
-            else:
-                words.update(found)
-        if needless and not clean and not violating:
+            match found:
+                case Several():
+                    if candidates.add(found, enough):
+                        break
+                case Counter():
+                    words.update(found)
+                case Needless():
+                    needless += found.nodes
+        if len(candidates):
+            return Attempt(victims=candidates.best(), candidates=candidates)
+        if needless:
             return Attempt(message=_of_needless(needless), keeps_nomination=True, failed=True)
-        if not clean and not violating:
-            left = self._table.count - len(rows)
-            if left:
-                words[NOT_HELPFUL] += left
-            return Attempt(message=diagnosis.sentence(self._table.count, words))
-        return Attempt(victims=best([*clean, *violating]), candidates=(*clean, *violating))
+        left = self._table.count - len(rows)
+        if left:
+            words[NOT_HELPFUL] += left
+        return Attempt(message=diagnosis.sentence(self._table.count, words))
 
     def _lower(self, pod: PodInfo, row: int) -> list[PodInfo]:
         return [each for each in self._table.pods[row].values() if each.priority < pod.priority]
 
-    def _on(self, pod: PodInfo, row: int, budgets: Budgets) -> Victims | Counter[str]:
+    def _on(self, pod: PodInfo, row: int, budgets: Budgets) -> Found:
         """Whom to evict from this node, or what would stand in the way even so."""
         lower = self._lower(pod, row)
         if not lower:
@@ -123,13 +121,15 @@ class Preemption:
             for each in gone.values():
                 self._table.add_pod(each)
 
-    def _reprieved(self, row: int, lower: list[PodInfo], budgets: Budgets, stays: Callable[[PodInfo], bool]) -> Victims:
+    def _reprieved(self, row: int, lower: list[PodInfo], budgets: Budgets, stays: Callable[[PodInfo], bool]) -> Found:
         """Bring back as many as can stay: first those whose budgets forbid to evict them, the important before others."""
         lower.sort(key=importance)
         violating, others = budgets.split(lower)
         victims = {each for each in (*violating, *others) if not stays(each)}
         in_order = tuple(each for each in lower if each in victims)
-        return Victims(self._table.names[row], in_order, len(victims.intersection(violating)))
+        if not victims:
+            return Needless((self._table.names[row],))
+        return Several.one(Victims(self._table.names[row], in_order, len(victims.intersection(violating))))
 
 
 def _of_needless(nodes: list[str]) -> str:

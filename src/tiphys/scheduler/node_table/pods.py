@@ -76,8 +76,8 @@ class PodColumns:
         """By slot."""
         self.kind: Ids = np.zeros(FIRST_CAPACITY, np.int32)
         self._row: Ids = np.full(FIRST_CAPACITY, -1, np.int32)
-        self._priority: Numbers = np.zeros(FIRST_CAPACITY, np.int64)
-        self._started: NDArray[np.float64] = np.zeros(FIRST_CAPACITY, np.float64)
+        self.priority: Numbers = np.zeros(FIRST_CAPACITY, np.int64)
+        self.started: NDArray[np.float64] = np.zeros(FIRST_CAPACITY, np.float64)
         self._turn: Numbers = np.zeros(FIRST_CAPACITY, np.int64)
         """In which order they came: of two that are equally important the one that has been there longer goes first."""
         self._came = 0
@@ -90,15 +90,15 @@ class PodColumns:
         self.at[slot] = pod
         self.kind[slot] = self.kinds.take(pod)
         self._row[slot] = row
-        self._priority[slot] = pod.priority
-        self._started[slot] = pod.started
+        self.priority[slot] = pod.priority
+        self.started[slot] = pod.started
         self._turn[slot] = self._came
         self._came += 1
 
     def _fresh(self) -> int:
         slot = len(self.at)
         if slot == len(self._row):
-            for name in ("kind", "_row", "_priority", "_started", "_turn"):
+            for name in ("kind", "_row", "priority", "started", "_turn"):
                 setattr(self, name, grown(getattr(self, name), 2 * slot))
         self.at.append(None)
         return slot
@@ -124,10 +124,10 @@ class PodColumns:
         place = np.full(int(rows.max(initial=0)) + 1, -1)
         place[rows] = np.arange(len(rows))
         row = self._row[:used]
-        known = np.flatnonzero((self._priority[:used] < priority) & (row >= 0) & (row < len(place)))
+        known = np.flatnonzero((self.priority[:used] < priority) & (row >= 0) & (row < len(place)))
         slots = known[place[row[known]] >= 0]
         at = place[row[slots]]
-        order = np.lexsort((self._turn[slots], self._started[slots], -self._priority[slots], at))
+        order = np.lexsort((self._turn[slots], self.started[slots], -self.priority[slots], at))
         many = np.bincount(at, minlength=len(rows))
         found = np.full((len(rows), int(many.max(initial=0))), -1)
         found[at[order], np.arange(len(slots)) - np.repeat(np.cumsum(many) - many, many)] = slots[order]
