@@ -16,6 +16,7 @@ from tiphys.api.kind import Kind
 from tiphys.api.resource.deviceclasses import DEVICECLASSES
 from tiphys.api.resource.resourceclaims import RESOURCECLAIMS
 from tiphys.api.resource.resourceslices import RESOURCESLICES
+from tiphys.cmd.process import settle_memory
 from tiphys.machinery.tree import Obj
 from tiphys.scheduler import pod_info
 from tiphys.scheduler.config.settings import DEFAULT_SCHEDULER
@@ -50,6 +51,7 @@ def decide(case: Case, nodes: int, pods: int) -> list[float]:
         state.pod_changed(None, stored(PODS, cluster.on_a_node(case.there(at), at, nodes)), 0.0)
     if case.devices:
         offer(case, state, nodes, pods)
+    settle_memory()  # as the program does once it knows what there is
     took = []
     for at in range(pods):
         made = stored(PODS, case.waiting(at))
