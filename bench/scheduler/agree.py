@@ -11,14 +11,14 @@ import argparse
 import asyncio
 import random
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import uvloop
 
 from bench.scheduler import server
-from bench.scheduler.cluster import NAMESPACE
+from bench.scheduler.cluster import NAMESPACE, hopeless
 from tiphys.api.core.pods import PODS, facts
 from tiphys.api.core.services import SERVICES
 from tiphys.api.scheduling.priorityclasses import PRIORITYCLASSES
@@ -178,10 +178,20 @@ def preempts(outcome: Placed | Unplaced) -> bool:
     return isinstance(outcome, Unplaced) and outcome.victims is not None
 
 
-def loss(pods: Iterable[PodInfo]) -> tuple[int, int, int]:
-    """How dear the victims are: upstream's order, but for the time they have run and their budgets."""
+def loss(pods: Sequence[PodInfo]) -> tuple[float, ...]:
+    """How dear the victims are: upstream's order, but for their budgets, of which there are none."""
     priorities = [each.priority for each in pods]
-    return max(priorities, default=0), sum(priorities), len(priorities)
+    top = max(priorities, default=0)
+    first = min((each.started for each in pods if each.priority == top), default=0.0)
+    return top, sum(priorities), len(priorities), -first
+
+
+async def start(client: RestClient, state: State, pod: Obj, number: int) -> None:
+    """As a kubelet would say it. Upstream takes pods that have not started in any order."""
+    at = number * 37 % 3600
+    status = {**(pod.get("status") or {}), "startTime": f"2026-01-01T00:{at // 60:02}:{at % 60:02}Z"}
+    started = await client.update(PODS, {**pod, "status": status}, subresource="status")
+    state.pod_changed(pod, started, 0)
 
 
 async def settled(client: RestClient, name: str) -> list[Obj]:
@@ -193,7 +203,7 @@ async def settled(client: RestClient, name: str) -> list[Obj]:
         await asyncio.sleep(0.05)
 
 
-async def compare_victims(client: RestClient, state: State, outcome: Unplaced, name: str) -> tuple[str, int]:
+async def compare_victims(client: RestClient, state: State, outcome: Unplaced, name: str, number: int) -> tuple[str, int]:
     """What differs in who had to go; the state follows what happened."""
     assert outcome.victims is not None
     async with asyncio.timeout(30):
@@ -206,6 +216,7 @@ async def compare_victims(client: RestClient, state: State, outcome: Unplaced, n
     for each in after:
         if each["spec"].get("nodeName") and state.pods.get(each["metadata"]["uid"]) is None:
             state.pod_changed(None, each, 0)
+            await start(client, state, each, number)
     if loss(gone) == loss(outcome.victims.pods):
         return "", len(gone)
     ours = [(each.name, each.priority) for each in outcome.victims.pods]
@@ -221,6 +232,18 @@ async def verdict(client: RestClient, name: str, since: str) -> Obj:
         if pod["spec"].get("nodeName") or facts.condition(pod, "PodScheduled"):
             return pod
     raise SystemExit("the API server ended the watch")
+
+
+async def heard_of(client: RestClient, nodes: int) -> None:
+    """Returns once the other scheduler knows all nodes: it says on how many it found no room."""
+    said = ""
+    while not said.startswith(f"0/{nodes} "):
+        created = await client.create(PODS, hopeless(0), NAMESPACE)
+        name, since = created["metadata"]["name"], created["metadata"]["resourceVersion"]
+        async with asyncio.timeout(20):
+            pod = await verdict(client, name, since)
+        said = (facts.condition(pod, "PodScheduled") or {}).get("message", "")
+        await client.delete(PODS, name, NAMESPACE, options={"gracePeriodSeconds": 0})
 
 
 def compare(outcome: Placed | Unplaced, pod: Obj) -> str:
@@ -256,6 +279,7 @@ async def run(given: argparse.Namespace) -> int:
     found = await client.list(server.NODES)
     for node in found.items:
         state.node_changed(None, node, 0)
+    await heard_of(client, len(found.items))
     differing = 0
     cycle: Cycle = state.cycles[DEFAULT_SCHEDULER]
     placed = refused = evicted = 0
@@ -267,7 +291,7 @@ async def run(given: argparse.Namespace) -> int:
                 pod = await verdict(client, created["metadata"]["name"], created["metadata"]["resourceVersion"])
             if preempts(outcome):
                 assert isinstance(outcome, Unplaced)
-                told, victims = await compare_victims(client, state, outcome, created["metadata"]["name"])
+                told, victims = await compare_victims(client, state, outcome, created["metadata"]["name"], number)
                 evicted += victims
             else:
                 told = compare(outcome, pod)
@@ -279,6 +303,7 @@ async def run(given: argparse.Namespace) -> int:
             elif pod["spec"].get("nodeName"):
                 placed += 1
                 state.pod_changed(None, pod, 0)
+                await start(client, state, pod, number)
             else:
                 refused += 1
                 await client.delete(PODS, pod["metadata"]["name"], NAMESPACE, options={"gracePeriodSeconds": 0})
