@@ -9,7 +9,7 @@ import numpy as np
 from tiphys.scheduler import pod_info
 from tiphys.scheduler.diagnosis import Stage
 from tiphys.scheduler.framework import Filter, Imagines, Reason, Sums
-from tiphys.scheduler.node_table import Mask, Nodes, NodeTable, Unexpected, Worlds
+from tiphys.scheduler.node_table import Mask, Nodes, NodeTable, Rows, Unexpected, Worlds
 from tiphys.scheduler.nominations import Nominations
 from tiphys.scheduler.pod_info import PodInfo
 
@@ -123,16 +123,24 @@ class Filtering:
         return stages
 
     def _with_nominated(self, pod: PodInfo, alive: Mask) -> list[Stage]:
+        """Nodes that pods are to come to, with those there. Takes what is refused out of `alive`."""
+        rows = self._table.rows
+        awaited = {node: first for node, first in self._nominations.before(pod) if node in rows and alive[rows[node]]}
+        if not awaited:
+            return []
+        here = np.array([rows[node] for node in awaited], np.intp)
+        if self.together(pod) is not None:
+            left = alive[here]
+            stages = self._run(pod, self._table.imagined(self._table.with_coming(here, awaited)), left)
+            alive[here] = left
+            return [_widened(each, here, len(alive)) for each in stages]
         stages = []
-        for node, first in list(self._nominations.before(pod)):
-            row = self._table.rows.get(node)
-            if row is None or not alive[row]:
-                continue
+        for row, first in zip(here.tolist(), awaited.values(), strict=True):
             with self.with_pods(row, first):
                 found = self._one(pod, row)
             if not found.feasible[0]:
                 alive[row] = False
-                stages += [_widened(each, row, len(alive)) for each in found.stages]
+                stages += [_widened(each, np.array([row]), len(alive)) for each in found.stages]
         return stages
 
     @contextmanager
@@ -153,13 +161,13 @@ def _is_before(other: PodInfo, pod: PodInfo) -> bool:
     return other.priority >= pod.priority and other.uid != pod.uid
 
 
-def _widened(stage: Stage, row: int, size: int) -> Stage:
-    """The verdict on one node as a stage over all rows."""
+def _widened(stage: Stage, rows: Rows, size: int) -> Stage:
+    """The verdict on these nodes as a stage over all rows."""
 
     def wide(mask: Mask) -> Mask:
-        rows = np.zeros(size, np.bool_)
-        rows[row] = mask[0]
-        return rows
+        found = np.zeros(size, np.bool_)
+        found[rows] = mask
+        return found
 
     def helps(given: bool | Mask) -> bool | Mask:
         return given if isinstance(given, bool) else wide(given)

@@ -1,5 +1,6 @@
 """The table itself: nodes come, change and go; pods come and go."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -80,15 +81,25 @@ class NodeTable:
     ) -> Worlds:
         """These nodes without pods of a lower priority than this. `coming`: pods that come there, by the name of the node."""
         slots = self.placed.below(priority, rows)
+        return Worlds(self, rows, slots, self._coming(rows, coming, priority), memory or self.memory())
+
+    def with_coming(self, rows: Rows, coming: Mapping[str, Sequence[PodInfo]]) -> Worlds:
+        """These nodes with what is there, and with pods that come there, by the name of the node."""
+        slots = np.full((len(rows), 0), -1)
+        return Worlds(self, rows, slots, self._coming(rows, coming), self.memory())
+
+    def _coming(
+        self, rows: Rows, coming: Mapping[str, Sequence[PodInfo]], below: float = -math.inf
+    ) -> list[tuple[int, PodInfo]]:
+        """By position. Not those that are there already, unless their priority is below this."""
         places = {self.names[row]: position for position, row in enumerate(rows.tolist())} if coming else {}
-        here = [
+        return [
             (places[node], pod)
             for node, pods in coming.items()
             if node in places
             for pod in pods
-            if (there := self.pods[self.rows[node]].get(pod.key)) is None or there.priority < priority
+            if (there := self.pods[self.rows[node]].get(pod.key)) is None or there.priority < below
         ]
-        return Worlds(self, rows, slots, here, memory or self.memory())
 
     def memory(self) -> Memory:
         """For several questions, one after the other, while nothing changes."""
