@@ -37,17 +37,17 @@ def deployment():
         "imagePullPolicy": "Never",
         "command": ["sh", "-c", "echo hello > /index.html; exec httpd -f -p 8080 -h /"],
         # Whoever still goes by the old rules is answered.
-        "lifecycle": {"preStop": {"sleep": {"seconds": 2}}},
+        "lifecycle": {"preStop": {"sleep": {"seconds": 5}}},
         "readinessProbe": {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1},
     }
-    pod = {"metadata": {"labels": LABELS}, "spec": {"terminationGracePeriodSeconds": 3, "containers": [container]}}
+    pod = {"metadata": {"labels": LABELS}, "spec": {"terminationGracePeriodSeconds": 8, "containers": [container]}}
     spec = {"replicas": COUNT, "selector": {"matchLabels": LABELS}, "template": pod}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
 
 
 async def rolled(client):
     """All pods are of the present template and can be reached, and those of earlier ones are gone."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(240):
         while True:
             found = await client.get(DEPLOYMENTS, "web", "default")
             status = found.get("status") or {}

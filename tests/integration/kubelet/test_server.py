@@ -82,7 +82,7 @@ def test_what_a_kubelet_tells_and_whom(small_logs):
         async def counted():
             pods = (await server.tree("/stats/summary"))["pods"]
             mine = [each for each in pods if each["podRef"]["name"] == "told"]
-            return mine[0] if mine and mine[0]["containers"] else None
+            return mine[0] if mine and all(mine[0].get(each) for each in ("containers", "network", "volume")) else None
 
         found = await until(counted)
         container = found["containers"][0]
@@ -157,9 +157,12 @@ def test_what_a_kubelet_tells_and_whom(small_logs):
         async def several():
             return len(list(folder.iterdir())) > 1
 
+        async def written():
+            return "more" in await server.text("/containerLogs/default/told/c?tailLines=1")
+
         await until(several)
         # What is written from now on is in the new file.
-        assert "more" in await server.text("/containerLogs/default/told/c?tailLines=1")
+        await until(written)
         assert any(each.name.startswith("0.log.") for each in folder.iterdir())
 
     small_logs.run(scenario)
