@@ -17,7 +17,7 @@ from tiphys.cmd.data_directory import Unusable
 
 _NOTE = "namespace"
 _INSIDE = "eth0"
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 _STEP = 0.005
 _PLACES = Path("/run/netns")
 """Where runtimes keep the namespaces of pods."""

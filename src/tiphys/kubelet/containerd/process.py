@@ -26,6 +26,7 @@ _NEEDED_PLUGINS = ("bridge", "host-local", "portmap", "loopback")
 _SYS_RESOURCE = 24
 _PATIENCE = 60.0
 """A busy machine needs longer than one would think."""
+_STOP_SECONDS = 10.0
 _LATE_SHIMS, _KNOWN_AFTER = 5.0, 30.0
 _AGAIN = 0.1
 _LONGEST_AGAIN = 10.0
@@ -202,10 +203,12 @@ class Containerd:
         pid = self.pid()
         if pid is not None:
             os.kill(pid, signal.SIGTERM)
+            if not _is_gone(pid, _STOP_SECONDS):
+                # It has hung, or the machine is very busy: nothing of it is lost.
+                os.kill(pid, signal.SIGKILL)
+                _is_gone(pid, _STOP_SECONDS)
             if self._child is not None:
-                self._child.wait(10)
-            else:
-                _wait_gone(pid, 10.0)
+                self._child.wait()
         self._pid_file.unlink(missing_ok=True)
 
 
@@ -233,16 +236,16 @@ async def _ended(pid: int) -> None:
         os.close(handle)
 
 
-def _wait_gone(pid: int, seconds: float) -> None:
-    """Of a process that is not our child."""
+def _is_gone(pid: int, seconds: float) -> bool:
+    """Whether it ends within these seconds."""
     import select
 
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
-        return
+        return True
     try:
-        select.select([handle], [], [], seconds)
+        return bool(select.select([handle], [], [], seconds)[0])
     finally:
         os.close(handle)
 
