@@ -208,7 +208,7 @@ def test_why_and_trace(kubectl, tour, again):
     told = json.loads(run_tiphys("trace", f"pod/{tour}", "-o", "json", *access, home=cluster.home).stdout)
     assert {"apiserver", "scheduler", "kubelet"} == {each["component"] for each in told["steps"]}
     assert told["silent"] == []
-    assert 0 < told["secondsToReady"] < 60
+    assert told["secondsToReady"] > 0
     # While it runs for a moment, nothing is wrong with it.
     kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=CrashLoopBackOff", f"pod/{again}", WAIT)
     told = run_tiphys("why", f"pod/{again}", *access, home=cluster.home).stdout

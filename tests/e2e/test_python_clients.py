@@ -101,7 +101,7 @@ class TestKubernetes:
         core.create_namespaced_config_map(namespace, configmap("one"))
         core.patch_namespaced_config_map("one", namespace, {"data": {"color": "red"}})
         core.delete_namespaced_config_map("one", namespace)
-        stream = watch.Watch().stream(core.list_namespaced_config_map, namespace, resource_version=since, timeout_seconds=10)
+        stream = watch.Watch().stream(core.list_namespaced_config_map, namespace, resource_version=since, timeout_seconds=60)
         seen = [(event["type"], event["object"].data["color"]) for _, event in zip(range(3), stream, strict=False)]
         assert seen == [("ADDED", "blue"), ("MODIFIED", "red"), ("DELETED", "red")]
 
@@ -220,7 +220,7 @@ class TestKubernetesAsyncio:
                             core.list_namespaced_config_map,
                             namespace,
                             resource_version=listed.metadata.resource_version,
-                            timeout_seconds=10,
+                            timeout_seconds=60,
                         )
                         async for event in stream:
                             seen.append(event["type"])

@@ -212,7 +212,7 @@ def test_watches_resume_after_a_crash(tmp_path):
         server.start()
         server.json("POST", COLLECTION, {"metadata": {"name": "three"}})
         # The log of events survives as well, so a watch that was there goes on where it stopped.
-        with server.send("GET", f"{COLLECTION}?watch=1&resourceVersion={since}&timeoutSeconds=5") as stream:
+        with server.send("GET", f"{COLLECTION}?watch=1&resourceVersion={since}&timeoutSeconds=60") as stream:
             events = [json.loads(stream.readline()) for _ in range(3)]
         assert [(each["type"], each["object"]["metadata"]["name"]) for each in events] == [
             ("ADDED", "one"),
@@ -220,7 +220,7 @@ def test_watches_resume_after_a_crash(tmp_path):
             ("ADDED", "three"),
         ]
         # What is older than the log is told so.
-        with server.send("GET", f"{COLLECTION}?watch=1&resourceVersion=1&timeoutSeconds=5") as stream:
+        with server.send("GET", f"{COLLECTION}?watch=1&resourceVersion=1&timeoutSeconds=60") as stream:
             first = json.loads(stream.readline())
         assert first["type"] in ("ADDED", "ERROR")
         if first["type"] == "ERROR":
@@ -251,7 +251,7 @@ def test_a_restore_lets_nobody_take_old_for_new(tmp_path, tiphys):
         # Revisions jump ahead of all that clients can have seen; they list again.
         assert int(server.json("GET", COLLECTION)["metadata"]["resourceVersion"]) > int(seen)
         try:
-            with server.send("GET", f"{COLLECTION}?watch=1&resourceVersion={seen}&timeoutSeconds=2") as stream:
+            with server.send("GET", f"{COLLECTION}?watch=1&resourceVersion={seen}&timeoutSeconds=60") as stream:
                 told = json.loads(stream.readline())["object"]
         except urllib.error.HTTPError as problem:
             with problem:

@@ -21,7 +21,7 @@ from tiphys.client.kubeconfig import Access
 from tiphys.cmd.authentication import TokenWebhook
 from tiphys.cmd.authorization import Step, Webhook
 
-NOW = RealClock().now()
+NOW, DAY = RealClock().now(), 86400.0
 WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 AUTHORITY = tls.make_authority("outsider", now=NOW)
 PAIR = tls.issue(AUTHORITY, tls.Subject("outsider"), ["server"], now=NOW, names=["127.0.0.1"])
@@ -91,7 +91,7 @@ def with_outsider(opened, work):
 
 
 def token(other, **changed):
-    claims = {"iss": other.url, "aud": "cluster", "exp": NOW + 600, "email": "alice@example.org", "groups": ["devs"], **changed}
+    claims = {"iss": other.url, "aud": "cluster", "exp": NOW + DAY, "email": "alice@example.org", "groups": ["devs"], **changed}
     return jwt.encode(claims, KEY, algorithm="ES256", headers={"kid": "k"})
 
 
@@ -113,7 +113,7 @@ def test_who_an_issuer_and_a_webhook_know(opened):
     with_outsider(opened, work)
 
 
-@pytest.mark.parametrize("changed", [{"exp": NOW - 10}, {"aud": "else"}, {"nbf": NOW + 600}, {"email_verified": False}])
+@pytest.mark.parametrize("changed", [{"exp": NOW - 10}, {"aud": "else"}, {"nbf": NOW + DAY}, {"email_verified": False}])
 def test_bad_tokens_get_401_and_nobody_learns_why(opened, changed):
     async def work(served, other):
         status, answer = await served.ask("/version", token(other, **changed))

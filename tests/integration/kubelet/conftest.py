@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -81,6 +81,9 @@ class Cluster:
                 failures.append(failure)
             finally:
                 works.set()
+                # Threads of its own end with it.
+                loop.run_until_complete(loop.shutdown_asyncgens())
+                loop.run_until_complete(loop.shutdown_default_executor())
                 loop.close()
 
         thread = threading.Thread(target=run)
@@ -91,7 +94,8 @@ class Cluster:
             assert in_time, "the node does not come up"
             yield
         finally:
-            if not loop.is_closed():
+            # It may have ended by itself.
+            with suppress(RuntimeError):
                 loop.call_soon_threadsafe(stop.set)
             thread.join()
 
