@@ -6,7 +6,7 @@ import platform
 import signal
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from tiphys.base.clock import Clock
@@ -205,7 +205,8 @@ class Containerd:
             os.kill(pid, signal.SIGTERM)
             if not _is_gone(pid, _STOP_SECONDS):
                 # It has hung, or the machine is very busy: nothing of it is lost.
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
                 _is_gone(pid, _STOP_SECONDS)
             if self._child is not None:
                 self._child.wait()
