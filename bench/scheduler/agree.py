@@ -235,7 +235,9 @@ async def verdict(client: RestClient, name: str, since: str) -> Obj:
 
 
 async def heard_of(client: RestClient, nodes: int) -> None:
-    """Returns once the other scheduler knows all nodes: it says on how many it found no room."""
+    """Returns once the other scheduler knows all nodes: it says on how many it found no room. It had better know them at the
+    first question: what upstream has counted of an image until then it keeps for each node that it has looked at."""
+    await asyncio.sleep(1.0)
     said = ""
     while not said.startswith(f"0/{nodes} "):
         created = await client.create(PODS, hopeless(0), NAMESPACE)

@@ -187,7 +187,7 @@ def built(told: dict[str, Any], bench: Bench) -> Bench:
     if told["allowed"] is not None:
         status: Obj = {"disruptionsAllowed": told["allowed"]}
         if told["disrupted"]:
-            status["disruptedPods"] = {"there-0": "2026-01-01T00:00:00Z"}
+            status["disruptedPods"] = {f"there-{number}": "2026-01-01T00:00:00Z" for number in range(0, 14, 2)}
         chosen = ({"matchLabels": {"app": "green"}}, {"matchExpressions": [{"key": "app", "operator": "Exists"}]})
         for number, selector in enumerate(chosen):
             bench.state.cluster.budgets.setdefault("default", {})[f"{number}"] = {
