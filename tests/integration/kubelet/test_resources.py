@@ -6,7 +6,8 @@ import pytest
 from tests.integration.kubelet.test_pods import SERVES, gone, logs, nothing_left, pod, ready, until
 
 from tiphys.api.core.pods import PODS
-from tiphys.kubelet.cgroups import unified
+from tiphys.kubelet.cgroups import unified, weight
+from tiphys.kubelet.pods.resources import shares
 from tiphys.kubelet.volumes.host import mounts_below
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]  # containers take their time
@@ -43,6 +44,30 @@ def test_resources_change_while_the_pod_runs(node):
         assert cgroup(node.home, uid, "cpu.max" if unified() else "cpu.cfs_quota_us").split()[0] == "3000"
         await gone(client, "resized")
         await nothing_left(node.home, uid)
+
+    node.run(scenario)
+
+
+def test_a_class_of_quality_shares_what_its_pods_ask_for(node):
+    # pkg/kubelet/cm/qos_container_manager_linux.go: the requests of burstable pods together, and never less than 2
+    def share():
+        (file,) = Path("/sys/fs/cgroup").glob(f"*{node.home.cgroup_root}/burstable/cpu.{'weight' if unified() else 'shares'}")
+        return int(file.read_text())
+
+    def wanted(milli):
+        return weight(shares(milli)) if unified() else shares(milli)
+
+    async def scenario(client):
+        names = [f"burstable-{number}" for number in range(3)]
+        for name in names:
+            given = pod(name, SERVES, container={"resources": {"requests": {"cpu": "50m"}}})
+            await client.create(PODS, given, "default")
+        for name in names:
+            await until(client, name, ready)
+        assert share() == wanted(150)
+        for name in names:
+            await gone(client, name, gracePeriodSeconds=1)
+        assert share() == wanted(0)
 
     node.run(scenario)
 

@@ -7,7 +7,7 @@
 https://kubernetes.io/docs/tasks/configure-pod-container/resize-container-resources/ and pkg/kubelet/allocation.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from tiphys.api.core.pods import facts
@@ -130,10 +130,9 @@ class Allocations:
         held = self._held.get(uid)
         return held.given if held is not None else None
 
-    def pods(self) -> Iterator[Obj]:
+    def pods(self) -> list[Obj]:
         """All that run here, with what they have been given."""
-        for held in self._held.values():
-            yield with_resources(held.pod, held.given)
+        return [with_resources(held.pod, held.given) for held in self._held.values()]
 
     def _among_others(self, uid: str) -> Place:
         return replace(self._place(), others=tuple(each for each in self.pods() if each["metadata"]["uid"] != uid))

@@ -8,6 +8,7 @@ from tiphys.base.log import Logger
 from tiphys.client.cache import Cache
 from tiphys.client.interface import Client
 from tiphys.client.recorder import Recorder
+from tiphys.kubelet import cgroups
 from tiphys.kubelet.config import KubeletConfig
 from tiphys.kubelet.cri.runtime import Runtime
 from tiphys.kubelet.image_puller import ImagePuller
@@ -56,6 +57,10 @@ class Context:
 
     def values(self, addresses: tuple[str, ...]) -> FieldValues:
         return FieldValues(self.config.node, self.config.addresses, addresses, self.allocatable)
+
+    def share_cpu(self) -> None:
+        """The classes of quality get what their pods ask for now. On the spot: the sum that is written last is the newest."""
+        cgroups.share(self.config.cgroup_root, self.allocations.pods())
 
     def tell(self, pod: Obj, kind: str, reason: str, message: str, container: Obj | None = None) -> None:
         """An event; about one of its containers where one is given."""

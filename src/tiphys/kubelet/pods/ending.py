@@ -22,6 +22,7 @@ async def clean_up(context: Context, pod: Obj, timeline: Timeline) -> None:
         await context.image_mounts.unmount_below(context.folder(uid).path)
         await asyncio.to_thread(host.remove_tree, context.folder(uid).path)
     await asyncio.to_thread(cgroups.remove, pod_cgroup(context.config.cgroup_root, pod))
+    context.share_cpu()
     context.volumes.forget(uid)
     context.images.forget(uid)
 

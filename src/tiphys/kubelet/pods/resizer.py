@@ -107,7 +107,7 @@ class Resizer:
             held = {**self.in_force.containers, key: each.spec.get("resources") or {}}
             self.in_force = replace(self.in_force, containers=held)
         await asyncio.to_thread(cgroups.make, root, pod)
-        await asyncio.to_thread(cgroups.share, root, list(self._context.allocations.pods()))
+        self._context.share_cpu()
         self.in_force = replace(self.in_force, pod=pod["spec"].get("resources"))
         await self.keep(pod)
 

@@ -59,6 +59,7 @@ class Starter:
             context.tell(pod, "Warning", "FailedMount", str(problem))
             raise
         await asyncio.to_thread(self._folders, pod)
+        context.share_cpu()
         try:
             handler = await self._handler(pod)
             config = sandbox_config(pod, attempt, context.settings, handler)
@@ -81,9 +82,7 @@ class Starter:
     def _folders(self, pod: Obj) -> None:
         Path(self._folder.path).mkdir(parents=True, exist_ok=True, mode=0o750)
         Path(log_folder(self._context.config.logs, pod)).mkdir(parents=True, exist_ok=True)
-        root = self._context.config.cgroup_root
-        cgroups.make(root, pod, self._context.config.most_processes)
-        cgroups.share(root, self._context.allocations.pods())
+        cgroups.make(self._context.config.cgroup_root, pod, self._context.config.most_processes)
 
     async def container(self, pod: Obj, container: Obj, observed: ObservedPod) -> None:
         """Raises NotStarted."""
