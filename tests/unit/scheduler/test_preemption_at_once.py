@@ -63,7 +63,7 @@ spreads = st.fixed_dictionaries(
 )
 nodes = st.fixed_dictionaries(
     {
-        "cpu": st.sampled_from(("2", "4")),
+        "cpu": st.sampled_from(("1", "2", "4")),
         "memory": st.sampled_from(("2Gi", "8Gi")),
         "pods": st.sampled_from(("2", "4", "110")),
         "gpu": st.sampled_from(("", "1", "2")),
@@ -101,7 +101,7 @@ def clusters(theme: str) -> Any:
     return st.fixed_dictionaries(
         {
             "nodes": st.lists(nodes, min_size=1, max_size=len(NODES)),
-            "there": st.lists(pods(theme), max_size=14),
+            "there": st.lists(pods(theme), min_size=4, max_size=14),
             "nominated": st.lists(pods(theme), max_size=2),
             "allowed": st.none() | st.integers(0, 2),
             "disrupted": st.booleans(),
@@ -137,7 +137,7 @@ def spec_of(told: dict[str, Any]) -> Obj:
     return spec
 
 
-def pod_of(name: str, told: dict[str, Any], priority: int) -> Obj:
+def pod_of(name: str, number: int, told: dict[str, Any], priority: int) -> Obj:
     labels = {"app": told["app"]} if told["app"] else {}
     made = make_pod(name, cpu=told["cpu"], memory=told["memory"], labels=labels, priority=priority, **spec_of(told))
     container = made["spec"]["containers"][0]
@@ -145,8 +145,9 @@ def pod_of(name: str, told: dict[str, Any], priority: int) -> Obj:
         container["resources"]["requests"]["example.com/gpu"] = told["gpu"]
     if told["port"]:
         container["ports"] = [{"hostPort": 80, "hostIP": told["port"]}]
-    if told["started"]:
-        made["status"] = {"startTime": f"2026-01-01T00:00:0{told['started']}Z"}
+    if number:
+        # No two at the same time: of pods that are alike it does not matter who goes.
+        made["status"] = {"startTime": f"2026-01-01T0{told['started']}:{number:02}:00Z"}
     return made
 
 
@@ -177,12 +178,12 @@ def built(told: dict[str, Any], bench: Bench) -> Bench:
     storage(told, bench)
     bench.nodes(*(node_of(number, each) for number, each in enumerate(told["nodes"])))
     for number, each in enumerate(told["there"]):
-        made = pod_of(f"there-{number}", each, each["priority"])
+        made = pod_of(f"there-{number}", number, each, each["priority"])
         if each["deleting"]:
             made["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         bench.running(bound(made, each["node"]))
     for number, each in enumerate(told["nominated"]):
-        waiting = pod_of(f"waiting-{number}", each, each["priority"])
+        waiting = pod_of(f"waiting-{number}", 20 + number, each, each["priority"])
         bench.running({**waiting, "status": {"nominatedNodeName": each["node"]}})
     if told["allowed"] is not None:
         status: Obj = {"disruptionsAllowed": told["allowed"]}
@@ -220,7 +221,7 @@ def test_the_same_victims_and_words_as_node_by_node(cluster: dict[str, Any], own
     theirs = (FewGreen(),) if own else ()
     at_once, one_by_one = (built(cluster, Bench(*theirs, *more, settings=chosen)) for more in ((), (Silent(),)))
     for number, (told, priority) in enumerate(cluster["waiting"]):
-        pod = pod_of(f"comer-{number}", told, priority)
+        pod = pod_of(f"comer-{number}", 30 + number, told, priority)
         assert at_once.cycle.filtering.together(pod_info.of(pod)) is not None
         assert one_by_one.cycle.filtering.together(pod_info.of(pod)) is None
         assert told_of(at_once, pod) == told_of(one_by_one, pod)
