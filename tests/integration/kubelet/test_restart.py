@@ -4,11 +4,13 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tiphys.api.core.pods import PODS
+from tiphys.kubelet.containerd import shims
 from tiphys.kubelet.cri.runtime import Runtime
 from tiphys.kubelet.node.facts import hostname
 from tiphys.kubelet.volumes.host import mounts_below
@@ -90,6 +92,23 @@ def test_containers_outlive_their_kubelet_and_nothing_outlives_the_node(cluster)
     assert mounts_below(cluster.home.folder) == []
     assert not Path("/sys/class/net", cluster.home.bridge).exists()
     assert not [each for each in Path("/sys/fs/cgroup").glob(f"*{cluster.home.cgroup_root}") if each.exists()]
+
+
+def test_a_shim_whose_task_never_came_to_be_goes_with_the_node(cluster, tmp_path):
+    # What a start leaves that containerd has given up: it knows of no such task.
+    (tmp_path / "config.json").write_text("{}")
+    os.mkfifo(tmp_path / "log")
+    with cluster.node():
+        layout = cluster.home.layout
+        command = ["containerd-shim-runc-v2", "-namespace", "k8s.io", "-id", "lonely", "-address", str(layout.socket), "start"]
+        told = {**os.environ, "TTRPC_ADDRESS": f"{layout.socket}.ttrpc"}
+        log = os.open(tmp_path / "log", os.O_RDWR)
+        try:
+            subprocess.run(command, cwd=tmp_path, env=told, check=True, capture_output=True)
+        finally:
+            os.close(log)
+        assert "lonely" in {name for _, name in shims.look(layout).processes}
+    assert not shims.look(layout)
 
 
 def test_a_node_and_a_containerd_that_are_killed_come_back_and_nothing_starts_anew(cluster):

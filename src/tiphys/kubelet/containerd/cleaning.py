@@ -5,6 +5,8 @@ import contextlib
 from pathlib import Path
 
 from tiphys.kubelet import cgroups
+from tiphys.kubelet.containerd import shims
+from tiphys.kubelet.containerd.config import Layout
 from tiphys.kubelet.containerd.process import CannotRun, Containerd
 from tiphys.kubelet.cri.connection import RuntimeFailed
 from tiphys.kubelet.cri.runtime import Runtime
@@ -24,6 +26,7 @@ async def clean(containerd: Containerd, root: Path, *, cgroup_root: str) -> None
     if containerd.pid() is not None:
         await _remove_pods(containerd.socket)
         await asyncio.to_thread(containerd.stop)
+    await asyncio.to_thread(_remove_shims, containerd.layout)
     await asyncio.to_thread(_remove_rest, root, state, cgroup_root)
     await asyncio.to_thread(_remove_state, root, state)
 
@@ -48,7 +51,7 @@ async def clean_guests(socket: Path, root: Path, *, cgroup_root: str) -> None:
 
 def _left_over(containerd: Containerd) -> bool:
     """Whether something of an earlier run may still be there."""
-    return bool(host.mounts_below(containerd.layout.state))
+    return bool(host.mounts_below(containerd.layout.state) or shims.look(containerd.layout).processes)
 
 
 async def _remove_pods(socket: Path) -> None:
@@ -66,6 +69,11 @@ async def _remove_pod(runtime: Runtime, uid: str) -> None:
     # What the runtime cannot end it says in its log; the others go on.
     with contextlib.suppress(RuntimeFailed):
         await remove_from_runtime(runtime, await runtime.observe(uid))
+
+
+def _remove_shims(layout: Layout) -> None:
+    """Those whose task never came to be are known to nobody but the kernel."""
+    shims.remove(shims.look(layout), layout)
 
 
 def _remove_rest(root: Path, state: Path, cgroup_root: str) -> None:

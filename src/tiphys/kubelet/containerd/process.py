@@ -28,6 +28,8 @@ _PATIENCE = 60.0
 """A busy machine needs longer than one would think."""
 _STOP_SECONDS = 10.0
 _LATE_SHIMS, _KNOWN_AFTER = 5.0, 30.0
+_SWEEP_SECONDS, _SURELY_KNOWN_AFTER = 600.0, 300.0
+"""Longer than the kubelet waits for a container to start."""
 _AGAIN = 0.1
 _LONGEST_AGAIN = 10.0
 
@@ -105,7 +107,7 @@ class Containerd:
         wait = _AGAIN
         while True:
             if (pid := self.pid()) is not None:
-                await first_done(_ended(pid), self._look_again(clock, log))
+                await first_done(_ended(pid), self._sweep(clock, log))
                 if self._child is not None:
                     # Its last trace in the table of processes.
                     await asyncio.to_thread(self._child.wait)
@@ -119,12 +121,19 @@ class Containerd:
             else:
                 wait = _AGAIN
 
-    async def _look_again(self, clock: Clock, log: Logger) -> None:
-        """For shims that were only just being started when the containerd before was killed. Until cancelled."""
-        await clock.sleep(_LATE_SHIMS)
-        before = Leftovers(frozenset(), frozenset(), await asyncio.to_thread(shims.look, self.layout))
-        # What is being started now is known by then, or will be tried again.
-        await clock.sleep(_KNOWN_AFTER)
+    async def _sweep(self, clock: Clock, log: Logger) -> None:
+        """First for shims that were only just being started when the containerd before was killed; then, now and again, for
+        those whose start came to nothing on a busy machine. Until cancelled."""
+        wait, known_after = _LATE_SHIMS, _KNOWN_AFTER
+        while True:
+            await clock.sleep(wait)
+            before = Leftovers(frozenset(), frozenset(), await asyncio.to_thread(shims.look, self.layout))
+            # What is being started now is known by then, or will be tried again.
+            await clock.sleep(known_after)
+            await self._remove_shims(before, log)
+            wait, known_after = _SWEEP_SECONDS, _SURELY_KNOWN_AFTER
+
+    async def _remove_shims(self, before: Leftovers, log: Logger) -> None:
         runtime = Runtime(self.socket)
         try:
             left = await leftovers.unknown(before, runtime, await self._tasks())
@@ -133,7 +142,6 @@ class Containerd:
             log.warning("containerd does not say what it runs", error=str(problem))
         finally:
             await runtime.close()
-        await asyncio.Event().wait()
 
     def pid(self) -> int | None:
         """Of the running process."""

@@ -1,4 +1,5 @@
-"""Shims that nobody knows any more, and what they hold: a containerd that is killed while it starts or ends a task leaves them.
+"""Shims that nobody knows any more, and what they hold: a containerd that is killed while it starts or ends a task leaves them,
+and one that waits for such a start in vain.
 
 A shim serves all containers of a sandbox and is named after the sandbox, so one whose own task is gone may still be needed.
 """
