@@ -6,9 +6,6 @@ The request has been authorized; the target is decided. Plain requests are passe
 request for another protocol (WebSocket, SPDY) is passed on as it is, and after the target's 101 bytes are copied both ways.
 """
 
-import errno
-import os
-import ssl
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from tiphys.apiserver import html_links
 from tiphys.base.http.client import HttpClient, Incoming, Upgraded
+from tiphys.base.http.dialing import bracketed, failure
 from tiphys.base.http.messages import Answer, Channel, Request, Response, Stream, Upgrade
 from tiphys.machinery import errors
 
@@ -87,18 +85,20 @@ class Forwarder:
                 request.method, _with_query(path or "/", request, target), headers, request.body
             )
         except ConnectionError as error:
-            raise errors.service_unavailable(f"error trying to reach service: {failure(error, target)}") from error
+            raise errors.service_unavailable(
+                f"error trying to reach service: {failure(error, target.host, target.port)}"
+            ) from error
         return await _answer(request, target, incoming)
 
     async def fetch(self, target: Target) -> Incoming:
         """A GET of this server's own, with nothing of a client's in it."""
         path = f"{target.path}?{target.query}" if target.query else target.path
-        headers = [*target.headers, ("host", f"{_bracketed(target.host)}:{target.port}")]
+        headers = [*target.headers, ("host", f"{bracketed(target.host)}:{target.port}")]
         try:
             return await self._client(target).stream("GET", path, headers)
         except ConnectionError as error:
-            url = f"{target.scheme}://{_bracketed(target.host)}:{target.port}{path}"
-            raise errors.ApiError(500, "", f'Get "{url}": {failure(error, target)}') from error
+            url = f"{target.scheme}://{bracketed(target.host)}:{target.port}{path}"
+            raise errors.ApiError(500, "", f'Get "{url}": {failure(error, target.host, target.port)}') from error
 
     def close(self) -> None:
         for client in self._clients.values():
@@ -129,34 +129,13 @@ class Forwarder:
         try:
             upgraded = await self._client(target).upgrade(request.method, path, headers, request.body)
         except ConnectionError as error:
-            raise errors.internal(f"error dialing backend: {failure(error, target)}") from error
+            raise errors.internal(f"error dialing backend: {failure(error, target.host, target.port)}") from error
         if isinstance(upgraded, Upgraded):
             return Upgrade(upgraded.join, tuple(_answer_headers(upgraded.headers, keep_upgrade=True)))
         if upgraded.status < 400:
             upgraded.close()
             raise errors.internal(f"invalid upgrade response: status code {upgraded.status}")
         return await _answer(request, target, upgraded)
-
-
-_REFUSALS = {
-    errno.ECONNREFUSED: "connection refused",
-    errno.EHOSTUNREACH: "no route to host",
-    errno.ENETUNREACH: "network is unreachable",
-    errno.ECONNRESET: "connection reset by peer",
-}
-
-
-def failure(error: ConnectionError, target: Target) -> str:
-    """Why the target could not be reached, as clients know it from Go."""
-    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-    where = f"dial tcp {_bracketed(target.host)}:{target.port}"
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"tls: failed to verify certificate: x509: {cause.verify_message}"
-    if cause.errno is not None and not isinstance(cause, ssl.SSLError):
-        return f"{where}: connect: {_REFUSALS.get(cause.errno) or os.strerror(cause.errno).lower()}"
-    if "took too long" in str(error):
-        return f"{where}: i/o timeout"
-    return str(cause)
 
 
 _PACKED = {"gzip": 31, "deflate": -15}
@@ -230,7 +209,7 @@ def _passed_on(request: Request, target: Target, kept: Iterable[Header]) -> Iter
             continue
         yield name, value
     if target.own_host or "host" not in request.headers:
-        yield "host", f"{_bracketed(target.host)}:{target.port}"
+        yield "host", f"{bracketed(target.host)}:{target.port}"
     before = request.headers.get("x-forwarded-for")
     if request.peer.address:
         yield "x-forwarded-for", f"{before}, {request.peer.address}" if before else request.peer.address
@@ -259,7 +238,7 @@ def _relocated(location: str, request: Request, target: Target) -> str:
     """A link within the target, as the client has to follow it: below the prefix, on whatever host it reached us by."""
     parts = urlsplit(location)
     asked = request.headers.get("host", "")
-    elsewhere = parts.netloc and parts.netloc not in (f"{_bracketed(target.host)}:{target.port}", target.host, asked)
+    elsewhere = parts.netloc and parts.netloc not in (f"{bracketed(target.host)}:{target.port}", target.host, asked)
     if elsewhere or not parts.path.startswith("/"):
         return location
     if parts.path.startswith(target.prefix):
@@ -267,7 +246,3 @@ def _relocated(location: str, request: Request, target: Target) -> str:
     else:
         path = target.prefix.rstrip("/") + parts.path
     return urlunsplit(("", "", path, parts.query, parts.fragment))
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
 from tiphys.base.http.client import HttpClient
+from tiphys.base.http.dialing import bracketed, failure, words
 from tiphys.base.tls_context import client_context
 from tiphys.kubelet.cri.connection import RuntimeFailed
 from tiphys.kubelet.cri.runtime import Runtime
@@ -65,7 +66,7 @@ class Executor:
             return Answer(False, str(wrong))
         host = request.get("host") or asked.address
         path = request.get("path") or "/"
-        url = f"{scheme}://{_bracketed(host)}:{port}{path if path.startswith('/') else '/' + path}"
+        url = f"{scheme}://{bracketed(host)}:{port}{path if path.startswith('/') else '/' + path}"
         given = [(each["name"], each["value"]) for each in request.get("httpHeaders") or ()]
         try:
             async with asyncio.timeout(seconds):
@@ -73,7 +74,7 @@ class Executor:
         except TimeoutError:
             return Answer(False, f'Get "{url}": {_LATE}')
         except ConnectionError as error:
-            return Answer(False, f'Get "{url}": {error}')
+            return Answer(False, f'Get "{url}": {failure(error, host, port)}')
 
     async def _follow(self, url: str, given: list[tuple[str, str]]) -> Answer:
         """A redirect to another host counts as a success, and is not followed (pkg/probe/http/http.go)."""
@@ -112,16 +113,14 @@ class Executor:
         except ValueError as wrong:
             return Answer(False, str(wrong))
         host = socket.get("host") or asked.address
-        at = f"dial tcp {_bracketed(host)}:{port}"
+        at = f"dial tcp {bracketed(host)}:{port}"
         try:
             async with asyncio.timeout(seconds):
                 _, writer = await asyncio.open_connection(host, port)
         except TimeoutError:
             return Answer(False, f"{at}: i/o timeout")
-        except ConnectionRefusedError:
-            return Answer(False, f"{at}: connect: connection refused")
         except OSError as error:
-            return Answer(False, f"{at}: connect: {error.strerror or error}")
+            return Answer(False, f"{at}: connect: {words(error)}")
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
@@ -138,7 +137,3 @@ class Executor:
         if hook.get("sleep"):
             await asyncio.sleep(float(hook["sleep"]["seconds"]))
         return ""
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -76,6 +76,13 @@ def closed_port():
         yield held.getsockname()[1]
 
 
+def test_http_where_nobody_listens():
+    with closed_port() as port:
+        found = asyncio.run(Executor(None, "1.36").probe(ASKED, {"httpGet": {"port": port}}))
+    where = f"127.0.0.1:{port}"
+    assert found.output == f'Get "http://{where}/": dial tcp {where}: connect: connection refused'
+
+
 def test_tcp():
     async def main(port):
         return await Executor(None, "1.36").probe(ASKED, {"tcpSocket": {"port": port}})
