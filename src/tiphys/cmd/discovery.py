@@ -9,7 +9,7 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import yaml
 from cryptography import x509
@@ -79,9 +79,11 @@ def _signed(content: str, signature: str, secret: str) -> bool:
     return hmac.compare_digest(base64.urlsafe_b64encode(wanted).rstrip(b"=").decode(), rest.lstrip("."))
 
 
-async def discover(address: str, token: str, hashes: Collection[str], clock: Clock) -> Access:
-    """`address`: host and port. Raises Unusable."""
-    until = clock.monotonic() + PATIENCE
+async def discover(
+    address: str, token: str, hashes: Collection[str], clock: Clock, waits: Callable[[str], None] = lambda _: None
+) -> Access:
+    """`address`: host and port; `waits`: is told for what, once for each reason. Raises Unusable."""
+    until, told = clock.monotonic() + PATIENCE, ""
     while True:
         try:
             first = await _read(Access(f"https://{address}", insecure=True))
@@ -92,6 +94,9 @@ async def discover(address: str, token: str, hashes: Collection[str], clock: Clo
         except (Unusable, ApiError, ConnectionError, TimeoutError) as problem:
             if clock.monotonic() > until:
                 raise Unusable(f"couldn't find out who the cluster at {address} is: {problem}") from None
+            if str(problem) != told:
+                told = str(problem)
+                waits(told)
             await clock.sleep(_PAUSE)
             continue
         if (again.get("data") or {}).get(KUBECONFIG_KEY) != first["data"][KUBECONFIG_KEY]:

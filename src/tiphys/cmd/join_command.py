@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from tiphys.api.core.configmaps import CONFIG_MAPS
 from tiphys.base.clock import Clock, RealClock
 from tiphys.base.tasks import start
 from tiphys.base.tls import write_private
+from tiphys.base.tls_requests import said_by
 from tiphys.client import kubeconfig
 from tiphys.client.kubeconfig import Access
 from tiphys.client.rest import RestClient
@@ -43,8 +45,14 @@ def parser(name: str) -> argparse.ArgumentParser:
         action="store_true",
         help="believe whoever knows the token: others that know it could pretend to be the cluster",
     )
-    add("--data-dir", type=Path, default=data_directory.default_path(), help="where the node lives (default: %(default)s)")
-    add("--node-name", default=hostname(), metavar="NAME", help="(default: %(default)s)")
+    add(
+        "--data-dir",
+        type=Path,
+        default=data_directory.default_path(),
+        metavar="DIR",
+        help="where the node lives (default: %(default)s)",
+    )
+    add("--node-name", default="", metavar="NAME", help="(default: the one it joined with, or that of the machine)")
     add("--node-ip", default=own_address(), metavar="A,...", help="of the node, one of each family (default: %(default)s)")
     add("--cni", choices=CNI_MODES, default="tiphys", help="who links pods; none: somebody else (default: %(default)s)")
     add(
@@ -53,7 +61,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     add("--no-proxy", action="store_true", help="leave Services to somebody else's proxy")
     add("--no-install", action="store_true", help="install no packages, even if the node needs some")
     add("--detach", action="store_true", help="return when the node works and leave it running")
-    add("-v", "--verbosity", type=int, default=0, help="how much to log")
+    add("-v", "--verbosity", type=int, default=0, metavar="N", help="how much to log")
     add("--ready-fd", type=int, default=None, help=argparse.SUPPRESS)
     return parser
 
@@ -84,6 +92,7 @@ def _check(given: argparse.Namespace, data: DataDirectory) -> None:
     if data.store.exists() or data.pki.exists():
         raise Unusable(f"{data.path} is that of a cluster; give the node another directory with --data-dir")
     if _has_joined(data):
+        _node_name(given, data)
         return
     if not given.address or not given.token:
         raise Unusable("a node that has not joined yet needs the API server's address and a --token")
@@ -102,6 +111,22 @@ def _has_joined(data: DataDirectory) -> bool:
     return (data.node / JOINED.kubeconfig).exists()
 
 
+def _node_name(given: argparse.Namespace, data: DataDirectory) -> str:
+    """One that has joined is known by its certificate. Raises Unusable."""
+    if not _has_joined(data):
+        return given.node_name or hostname()
+    file = data.node / JOINED.kubeconfig
+    try:
+        access = kubeconfig.resolve(kubeconfig.load([file]))
+        certificate = access.pair.certificate if access.pair is not None else b""
+        name = said_by(certificate).subject.common_name.removeprefix("system:node:")
+    except (OSError, ValueError, kubeconfig.BadConfig) as problem:
+        raise Unusable(f"cannot use {file}: {problem}") from None
+    if given.node_name not in ("", name):
+        raise Unusable(f"this node has joined as {name}; another one needs another directory (--data-dir)")
+    return name
+
+
 async def _serve(given: argparse.Namespace, data: DataDirectory, announce: Callable[[], None]) -> None:
     clock = RealClock()
     data.node.mkdir(exist_ok=True, mode=0o711)
@@ -111,7 +136,7 @@ async def _serve(given: argparse.Namespace, data: DataDirectory, announce: Calla
         data.node,
         "",
         None,
-        given.node_name,
+        _node_name(given, data),
         tuple(filter(None, given.node_ip.split(","))),
         cni=given.cni,
         verbosity=given.verbosity,
@@ -128,7 +153,7 @@ async def _serve(given: argparse.Namespace, data: DataDirectory, announce: Calla
         await start(group, node.run, name="node")
         tell()
         settle_memory()
-        print(f"Node {wish.name} has joined. Stop:  tiphys down --data-dir {data.path}", flush=True)
+        print(f"Node {wish.name} has joined. Stop:  {data.down}", flush=True)
         announce()
 
 
@@ -138,7 +163,8 @@ async def _begin(given: argparse.Namespace, folder: Path, clock: Clock) -> None:
     if address.rpartition(":")[2].isdecimal() is False or address.endswith("]"):
         address = f"{address}:{_USUAL_PORT}"
     print(f"Looking for the cluster at {address}", flush=True)
-    found = await discovery.discover(address, given.token, given.discovery_token_ca_cert_hash, clock)
+    tell = functools.partial(print, "Not found yet:", flush=True)
+    found = await discovery.discover(address, given.token, given.discovery_token_ca_cert_hash, clock, tell)
     access = Access(found.server, found.authority, token=given.token)
     settings = await _settings(access)
     (folder / JOINED.settings).write_text(settings)

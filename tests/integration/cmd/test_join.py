@@ -78,6 +78,13 @@ def test_from_a_token_to_a_node_that_is_ready(machine, tmp_path):
         left = machine.run("ip link") + machine.run("nft list tables")
         assert "tiphys" not in left
         assert "tph" not in left
+
+        # It knows its name, and nobody gives it another one.
+        anew = ["--data-dir", node, "--node-ip", f"10.237.{NUMBER}.2", "--detach", "--no-install"]
+        assert "has joined as joined" in joining(machine, *anew, "--node-name", "other").stderr
+        done = joining(machine, *anew)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "Node joined has joined" in done.stdout
     finally:
         run(*TIPHYS, "down", "--data-dir", node)
         run(*TIPHYS, "down", "--data-dir", cluster)
