@@ -15,8 +15,10 @@ HEAD = """# Commands
 
 Written by `tools/document_commands.py` from what each command's `--help` says; do not edit.
 
-Exit codes: 0 done, 1 it could not be done (one sentence on stderr says why), 2 the command line makes no sense, 3 (`status`) no
-cluster is running.
+Exit codes: 0 done, 1 it could not be done, or was asked for wrongly (one sentence on stderr says why), 2 the command line is
+not understood, 3 (`status`) no cluster is running, 130 it was interrupted.
+
+`TIPHYS_DATA_DIR` names another default for `--data-dir`; `KUBECONFIG` other kubeconfigs, as for kubectl.
 """
 OF_THE_MACHINE = {
     "node_name": "the name of the machine",
@@ -91,8 +93,13 @@ def section(parser: argparse.ArgumentParser, level: int) -> str:
     return "\n".join(lines)
 
 
+def summary() -> str:
+    rows = [f"| [`tiphys {name}`](#tiphys-{name}) | {told} |" for name, (_, told) in COMMANDS.items()]
+    return "\n".join(["| | |", "|---|---|", *rows, ""])
+
+
 def page() -> str:
-    parts = [HEAD]
+    parts = [HEAD, summary()]
     for name in COMMANDS:
         top, *below = parsers(parser_of(name))
         parts.append(section(top, 2))

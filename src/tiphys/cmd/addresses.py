@@ -2,7 +2,7 @@
 
 import ipaddress
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def own_address() -> str:
@@ -29,3 +29,15 @@ def are_free(networks: Iterable[str]) -> bool:
             if route["dst_len"]
         ]
     return not any(each.version == other.version and each.overlaps(other) for each in wanted for other in taken)
+
+
+def check_ranges(flag: str, ranges: Sequence[str], least: int = 1) -> None:
+    """One range, or one of each family, each with so many addresses. Raises ValueError."""
+    networks = [ipaddress.ip_network(each) for each in ranges]
+    if len(networks) > 2:
+        raise ValueError(f"--{flag} must not hold more than two values")
+    if len(networks) == 2 and networks[0].version == networks[1].version:
+        raise ValueError(f"--{flag}[0] and --{flag}[1] must be of different IP family")
+    for each in networks:
+        if each.num_addresses < least:
+            raise ValueError(f"the range {each} of --{flag} must be at least {least} IP addresses")

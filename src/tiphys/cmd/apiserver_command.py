@@ -30,6 +30,7 @@ from tiphys.cmd import (
     kubelet_client_flags,
     writing_flags,
 )
+from tiphys.cmd.addresses import check_ranges
 from tiphys.cmd.api_server import ApiServerSettings, Pace, open_api_server
 from tiphys.cmd.apiserver_flags import ISSUER, parser
 from tiphys.cmd.authentication import FrontProxy, ServiceAccounts, Trusted
@@ -101,8 +102,7 @@ def _check(given: argparse.Namespace) -> None:
     try:
         for address in filter(None, (given.bind_address, given.advertise_address)):
             ipaddress.ip_address(address)
-        for cidr in given.service_cluster_ip_range:
-            ipaddress.ip_network(cidr)
+        check_ranges("service-cluster-ip-range", given.service_cluster_ip_range, least=8)
     except ValueError as problem:
         raise Unusable(str(problem)) from None
 

@@ -17,7 +17,13 @@ _TOLD = {
 def parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=_TOLD[name])
     add = parser.add_argument
-    add("--data-dir", type=Path, default=data_directory.default_path(), help="of the cluster (default: %(default)s)")
+    add(
+        "--data-dir",
+        type=Path,
+        default=data_directory.default_path(),
+        metavar="DIR",
+        help="of the cluster (default: %(default)s)",
+    )
     add("file", type=Path, metavar="FILE", help="the backup")
     return parser
 

@@ -26,7 +26,13 @@ def parser(name: str) -> argparse.ArgumentParser:
     add("action", nargs="?", choices=("check", "renew"), default="check", help="what to do (default: %(default)s)")
     names = ", ".join(leaf.name for leaf in certificates.LEAVES)
     add("names", nargs="*", metavar="NAME", help=f"certificates to renew: {names} (default: all)")
-    add("--data-dir", type=Path, default=data_directory.default_path(), help="of the cluster (default: %(default)s)")
+    add(
+        "--data-dir",
+        type=Path,
+        default=data_directory.default_path(),
+        metavar="DIR",
+        help="of the cluster (default: %(default)s)",
+    )
     return parser
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -200,6 +201,7 @@ def _seen_by_others(host: str, port: int) -> str:
 
 
 def _next_steps(options: UpOptions, seconds: float) -> str:
-    use = f"kubectl --context {CONTEXT}" if options.merge else f"kubectl --kubeconfig {options.data.kubeconfig}"
-    end = f"tiphys down --data-dir {options.data.path}" if options.detached else "Ctrl-C"
+    own = shlex.quote(str(options.data.kubeconfig))
+    use = f"kubectl --context {CONTEXT}" if options.merge else f"kubectl --kubeconfig {own}"
+    end = options.data.down if options.detached else "Ctrl-C"
     return f"Ready in {seconds:.2f} s.\n\nTry:   {use} get namespaces\nStop:  {end}"

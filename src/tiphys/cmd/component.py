@@ -12,7 +12,7 @@ from tiphys.cmd.data_directory import Unusable
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_access(parser)
-    parser.add_argument("-v", "--verbosity", type=int, default=0, help="how much to log; 2 shows every step")
+    parser.add_argument("-v", "--verbosity", type=int, default=0, metavar="N", help="how much to log; 2 shows every step")
 
 
 def add_access(parser: argparse.ArgumentParser) -> None:

@@ -54,7 +54,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     add("--leader-elect-resource-name", default=LEASE, metavar="NAME", help="of the Lease (default: %(default)s)")
     add("--leader-elect-resource-namespace", default="kube-system", metavar="NS", help="its namespace (default: %(default)s)")
     gate_flags.add(parser, feature_gates.PAGES)
-    add("-v", "--verbosity", type=int, default=0, help="how much to log")
+    add("-v", "--verbosity", type=int, default=0, metavar="N", help="how much to log")
     return parser
 
 

@@ -15,6 +15,7 @@ DIR/tiphys.log         of a detached cluster
 
 import fcntl
 import os
+import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,9 @@ class DataDirectory:
             raise Unusable(f"{self.path} is a file, not a directory") from None
         except PermissionError:
             raise Unusable(f"no permission to use {self.path}; choose another directory with --data-dir") from None
+        except OSError as problem:
+            told = f"cannot make {self.path}: {problem.strerror}"
+            raise Unusable(f"{told}; choose another directory with --data-dir") from None
         if not os.access(self.path, os.W_OK | os.X_OK):
             raise Unusable(f"no permission to write in {self.path}; choose another directory with --data-dir")
         if MARKER in entries:
@@ -110,7 +114,8 @@ class DataDirectory:
         except PermissionError:
             raise Unusable(f"no permission to read {self.path}") from None
         if not ours:
-            raise Unusable(f"{self.path} is not a data directory of tiphys")
+            told = "is not a data directory of tiphys" if self.path.exists() else "does not exist"
+            raise Unusable(f"{self.path} {told}; --data-dir names that of a cluster")
         self._check_marker()
 
     def lock(self) -> IO[bytes]:
@@ -128,7 +133,12 @@ class DataDirectory:
             # It may be no more than a `tiphys status` having a look.
             time.sleep(0.01)
         handle.close()
-        raise Unusable(f"a cluster is already running from {self.path} (pid {self.pid}); `tiphys down` ends it")
+        raise Unusable(f"a cluster is already running from {self.path} (pid {self.pid}); `{self.down}` ends it")
+
+    @property
+    def down(self) -> str:
+        """The command that ends what runs from here."""
+        return "tiphys down" if self.path == default_path() else f"tiphys down --data-dir {shlex.quote(str(self.path))}"
 
     @property
     def _lock(self) -> Path:

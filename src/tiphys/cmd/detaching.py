@@ -1,5 +1,6 @@
 """A command that leaves itself running: the same again in a session of its own, whose progress is shown until it is ready."""
 
+import contextlib
 import os
 import select
 import subprocess
@@ -17,7 +18,9 @@ def announcer(ready_fd: int | None) -> Callable[[], None]:
 
     def announce() -> None:
         if ready_fd is not None:
-            os.write(ready_fd, f"{READY}\n".encode())
+            # Who waited may be gone by now: what was started stays.
+            with contextlib.suppress(BrokenPipeError):
+                os.write(ready_fd, f"{READY}\n".encode())
             os.close(ready_fd)
 
     return announce
@@ -35,14 +38,24 @@ def detach(data: DataDirectory, name: str, arguments: list[str]) -> int:
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(writer,), start_new_session=True
         )
         os.close(writer)
-        with os.fdopen(reader) as pipe:
-            while not select.select([pipe], [], [], 0.05)[0]:
-                _show(shown)
-            came_up = pipe.readline().strip() == READY
+        try:
+            came_up = _came_up(reader, shown)
+        except KeyboardInterrupt:
+            # It is in a session of its own, and has not heard of it.
+            child.terminate()
+            child.wait()
+            raise
         if not came_up:
             child.wait()
         _show(shown)
         return 0 if came_up else child.wait() or 1
+
+
+def _came_up(reader: int, log: IO[str]) -> bool:
+    with os.fdopen(reader) as pipe:
+        while not select.select([pipe], [], [], 0.05)[0]:
+            _show(log)
+        return pipe.readline().strip() == READY
 
 
 def _show(log: IO[str]) -> None:

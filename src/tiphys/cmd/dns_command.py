@@ -22,7 +22,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     component.add_options(parser)
     add = parser.add_argument
     add("--bind-address", default="0.0.0.0", metavar="A", help="addresses to listen on, with commas (default: %(default)s)")
-    add("--port", type=int, default=53, help="of UDP and TCP; 0 takes a free one (default: %(default)s)")
+    add("--port", type=int, default=53, metavar="PORT", help="of UDP and TCP; 0 takes a free one (default: %(default)s)")
     add("--cluster-domain", default="cluster.local", metavar="D", help="the zone of the cluster (default: %(default)s)")
     add("--upstream", default="", metavar="A[:P]", help="resolvers for other names (default: those of /etc/resolv.conf)")
     add("--cluster-ip", default="", metavar="A", help="publish as the Service kube-dns with this address; see --address")

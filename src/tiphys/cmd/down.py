@@ -18,7 +18,11 @@ PATIENCE = 30.0
 def parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
     parser.add_argument(
-        "--data-dir", type=Path, default=data_directory.default_path(), help="of the cluster (default: %(default)s)"
+        "--data-dir",
+        type=Path,
+        default=data_directory.default_path(),
+        metavar="DIR",
+        help="of the cluster (default: %(default)s)",
     )
     parser.add_argument(
         "--purge",

@@ -26,7 +26,13 @@ def parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
     kubelet_flags.add(parser)
     add = parser.add_argument
-    add("--root-dir", type=Path, default=Path("/var/lib/kubelet"), help="where volumes lie (default: %(default)s)")
+    add(
+        "--root-dir",
+        type=Path,
+        default=Path("/var/lib/kubelet"),
+        metavar="DIR",
+        help="where volumes lie (default: %(default)s)",
+    )
     add("--pod-logs-dir", type=Path, metavar="DIR", help="(default: podLogsDir of the configuration: /var/log/pods)")
     return parser
 

@@ -177,7 +177,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--hostname-override", default=hostname(), metavar="NAME", help="name of the Node (default: %(default)s)")
     add("--node-ip", default=own_address(), metavar="A,...", help="addresses of the node (default: %(default)s)")
     add("--node-labels", type=_mapping("="), default={}, metavar="K=V,...", help="labels of the Node")
-    add("-v", "--verbosity", type=int, default=0, help="how much to log")
+    add("-v", "--verbosity", type=int, default=0, metavar="N", help="how much to log")
     fields = parser.add_argument_group("fields of KubeletConfiguration").add_argument
     for flag in FLAGS:
         short: dict[str, Any] = {"nargs": "?", "const": True} if flag.kind is _boolean else {}

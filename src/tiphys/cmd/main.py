@@ -1,6 +1,7 @@
 """`tiphys COMMAND ...`: finds the command and runs it. Commands are imported only when they are used."""
 
 import importlib
+import signal
 import sys
 
 from tiphys.cmd.data_directory import Unusable
@@ -41,16 +42,37 @@ def main(arguments: list[str] | None = None) -> int:
         print(usage())
         return 0 if given else 2
     name, rest = given[0], given[1:]
+    if name in ("--version", "-V"):
+        name = "version"
     if name not in COMMANDS:
-        print(f"error: unknown command {name!r}\n\n{usage()}", file=sys.stderr)
+        print(_unknown(name), file=sys.stderr)
         return 2
     module = importlib.import_module(COMMANDS[name][0])
     try:
         result: int = module.main(name, rest)
-    except (Unusable, OSError) as problem:
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except OSError as problem:
+        print(f"error: {_told(problem)}", file=sys.stderr)
+        return 1
+    except Unusable as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
     return result
+
+
+def _unknown(name: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"error: unknown command {name!r}{hint}\n\n`tiphys --help` lists the commands."
+
+
+def _told(problem: OSError) -> str:
+    """In the words of the system, without its number."""
+    words = problem.strerror or str(problem)
+    return f"{problem.filename}: {words}" if problem.filename else words
 
 
 if __name__ == "__main__":

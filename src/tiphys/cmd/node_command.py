@@ -29,7 +29,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
     kubelet_flags.add(parser)
     add = parser.add_argument
-    add("--dir", type=Path, required=True, help="where everything of the node lies")
+    add("--dir", type=Path, required=True, metavar="DIR", help="where everything of the node lies")
     add("--pod-cidr", default="", metavar="CIDR,...", help="addresses of its pods (default: what the cluster gives the node)")
     add(
         "--cni",

@@ -15,7 +15,13 @@ from tiphys.cmd.data_directory import DataDirectory
 def parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=f"{__doc__} Exit code 3: no cluster is running.")
     add = parser.add_argument
-    add("--data-dir", type=Path, default=data_directory.default_path(), help="of the cluster (default: %(default)s)")
+    add(
+        "--data-dir",
+        type=Path,
+        default=data_directory.default_path(),
+        metavar="DIR",
+        help="of the cluster (default: %(default)s)",
+    )
     add("-o", "--output", choices=("table", "json"), default="table", help="(default: %(default)s)")
     return parser
 

@@ -58,7 +58,11 @@ def parser(name: str) -> argparse.ArgumentParser:
     delete.add_argument("tokens", nargs="+", metavar="TOKEN", help="the token, or the part before its dot")
     for each in actions.choices.values():
         each.add_argument(
-            "--data-dir", type=Path, default=data_directory.default_path(), help="of the cluster (default: %(default)s)"
+            "--data-dir",
+            type=Path,
+            default=data_directory.default_path(),
+            metavar="DIR",
+            help="of the cluster (default: %(default)s)",
         )
     return parser
 

@@ -6,23 +6,39 @@ from dataclasses import replace
 from pathlib import Path
 
 from tiphys.cmd import data_directory
+from tiphys.cmd.addresses import check_ranges
 from tiphys.cmd.data_directory import DataDirectory, Unusable
 from tiphys.cmd.detaching import announcer, detach
 from tiphys.cmd.options import CNI_MODES, COMPONENTS, PROXY_MODES, UpOptions
 from tiphys.cmd.stores import check_store
 
 MOST_NODES = 200
+LEAST_SERVICES = 16
+"""Addresses: the tenth is that of the cluster's DNS."""
 
 
 def parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
     add = parser.add_argument
-    add("--data-dir", type=Path, default=data_directory.default_path(), help="where the cluster lives (default: %(default)s)")
-    add("--port", type=int, default=6443, help="port of the API server; 0 takes a free one (default: %(default)s)")
+    add(
+        "--data-dir",
+        type=Path,
+        default=data_directory.default_path(),
+        metavar="DIR",
+        help="where the cluster lives (default: %(default)s)",
+    )
+    add(
+        "--port",
+        type=int,
+        default=6443,
+        metavar="PORT",
+        help="port of the API server; 0 takes a free one (default: %(default)s)",
+    )
     add("--bind-address", default="127.0.0.1", metavar="A", help="address to listen on (default: %(default)s)")
     add(
         "--node",
         default="auto",
+        metavar="KIND",
         help="real, sim, sim:N (simulated nodes), none, or auto: real where the machine can, else sim (default: %(default)s)",
     )
     add("--nodes", type=int, default=1, metavar="N", help="how many real nodes; several get network namespaces of their own")
@@ -34,7 +50,7 @@ def parser(name: str) -> argparse.ArgumentParser:
         help="socket of a container runtime that is there (default: the node starts a containerd of its own)",
     )
     add("--disable", default="", metavar="NAMES", help=f"components to leave out: {','.join(COMPONENTS)}")
-    add("--store", default="sqlite", help="sqlite, memory, or the URL of an etcd (default: %(default)s)")
+    add("--store", default="sqlite", metavar="STORE", help="sqlite, memory, or the URL of an etcd (default: %(default)s)")
     add(
         "--service-cluster-ip-range",
         default="10.96.0.0/16",
@@ -68,7 +84,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     add("--token-auth-file", type=Path, metavar="F", help='CSV of static tokens: token,user,uid[,"group1,group2"]')
     add("--no-merge", action="store_true", help="do not add the context `tiphys` to your kubeconfig")
     add("--detach", action="store_true", help="return when the cluster is ready and leave it running")
-    add("-v", "--verbosity", type=int, default=0, help="how much to log; 3 shows every request")
+    add("-v", "--verbosity", type=int, default=0, metavar="N", help="how much to log; 3 shows every request")
     add("--ready-fd", type=int, default=None, help=argparse.SUPPRESS)
     return parser
 
@@ -102,8 +118,8 @@ def _options(given: argparse.Namespace) -> UpOptions:
         raise Unusable(f"--port is a number from 0 to 65535, not {given.port}")
     try:
         ipaddress.ip_address(given.bind_address)
-        for each in filter(None, (*given.service_cluster_ip_range.split(","), *given.cluster_cidr.split(","))):
-            ipaddress.ip_network(each)
+        check_ranges("service-cluster-ip-range", given.service_cluster_ip_range.split(","), LEAST_SERVICES)
+        check_ranges("cluster-cidr", [each for each in given.cluster_cidr.split(",") if each])
     except ValueError as problem:
         raise Unusable(str(problem)) from None
     return UpOptions(

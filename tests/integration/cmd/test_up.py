@@ -254,6 +254,8 @@ def test_an_etcd_that_is_not_there(data, home):
         (("--service-cluster-ip-range", "10.0.0.1/8"), "has host bits set"),
         (("--token-auth-file", "/does/not/exist"), "there is no token file"),
         (("--port", "99999"), "--port is a number from 0 to 65535"),
+        (("--service-cluster-ip-range", "10.0.0.0/31"), "must be at least 16 IP addresses"),
+        (("--cluster-cidr", "10.1.0.0/16,10.2.0.0/16"), "must be of different IP family"),
     ],
 )
 def test_flags_that_make_no_sense(data, home, arguments, words):
@@ -284,6 +286,42 @@ def test_signals_end_it(data, home, number):
         assert err == ""
     assert json.loads(run("status", "-o", "json", "--data-dir", data, home=home).stdout)["running"] is False
     assert not (data / "run.json").exists()
+
+
+def test_who_waits_for_a_detached_cluster_may_think_better_of_it(data, home):
+    # An etcd that takes connections and says nothing: it does not come up by itself.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        command = [sys.executable, "-m", "tiphys.cmd.main", "up", *PLAIN, "--detach", "--store", store, "--data-dir", str(data)]
+        environment = {**os.environ, "HOME": str(home)}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+            silent.accept()[0].close()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in err
+    assert run("status", "--data-dir", data, home=home).returncode == 3
+
+
+@pytest.mark.parametrize("name", ["version", "--version", "-V"])
+def test_the_version(home, name):
+    assert run(name, home=home).stdout.startswith("Tiphys ")
+
+
+def test_a_command_that_is_not_there(home):
+    ran = run("stauts", home=home)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("error: unknown command 'stauts'; did you mean 'status'?\n")
+
+
+def test_a_directory_that_cannot_be_made(home):
+    told = complaint(run("up", *PLAIN, "--data-dir", "/proc/nowhere", home=home))
+    assert told == "cannot make /proc/nowhere: No such file or directory; choose another directory with --data-dir"
+
+
+def test_how_to_end_what_runs_already(data, home):
+    assert run("up", "--detach", *PLAIN, "--data-dir", data, home=home).returncode == 0
+    assert f"`tiphys down --data-dir {data}` ends it" in complaint(run("up", *PLAIN, "--data-dir", data, home=home))
 
 
 def test_a_killed_cluster_is_not_running(data, home):

@@ -39,8 +39,8 @@ def test_usage_names_every_command(capsys):
         assert re.search(rf"^  {name} +{re.escape(told)}$", shown, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize(("arguments", "code"), [([], 2), (["fly"], 2)])
-def test_what_is_no_command(arguments, code, capsys):
-    assert main(arguments) == code
-    told = capsys.readouterr()
-    assert "usage: tiphys COMMAND" in told.out + told.err
+def test_what_is_no_command(capsys):
+    assert main([]) == 2
+    assert "usage: tiphys COMMAND" in capsys.readouterr().out
+    assert main(["fly"]) == 2
+    assert "`tiphys --help` lists the commands" in capsys.readouterr().err
