@@ -32,6 +32,7 @@ from tiphys.kubelet.image_puller import ImagePuller
 from tiphys.kubelet.log_rotation import LogRotation
 from tiphys.kubelet.node.agent import NodeAgent, Standing
 from tiphys.kubelet.node.facts import facts
+from tiphys.kubelet.node.news import News
 from tiphys.kubelet.node.status import allocatable
 from tiphys.kubelet.pods.admission import Place
 from tiphys.kubelet.pods.allocation import Allocations
@@ -80,7 +81,7 @@ class Kubelet:
         config.logs.mkdir(parents=True, exist_ok=True)
         machine = facts(config.root)
         self.house = Housekeeping(config, runtime, machine, self._recorder, self.workers.values, clock, log)
-        means = Means(Logind.connect, lambda: list(self.workers.values()), lambda: self.agent.report(), self._tell)
+        means = Means(Logind.connect, lambda: list(self.workers.values()), lambda: self.agent.report(), self._tell_normal)
         self.shutdown = Shutdown(steps(config.settings), means, clock, log)
         self.agent = NodeAgent(
             config,
@@ -89,7 +90,7 @@ class Kubelet:
             machine,
             clock,
             log,
-            Standing(lambda: self.house.eviction.pressures, lambda: self.shutdown.begun, self._own_node),
+            Standing(lambda: self.house.eviction.pressures, lambda: self.shutdown.begun, self._own_node, self._tell),
         )
         self.telemetry = Telemetry(config.node)
         self.telemetry.watch(self._running)
@@ -147,11 +148,14 @@ class Kubelet:
             await start(group, self.shutdown.run, name="shutdown")
             ready()
 
-    def _tell(self, reason: str, message: str) -> None:
+    def _tell(self, news: News) -> None:
         """An event of the node."""
         name = self._config.node
         about: Obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name}}
-        self._recorder.tell(about, "kubelet", "Normal", reason, message)
+        self._recorder.tell(about, "kubelet", *news)
+
+    def _tell_normal(self, reason: str, message: str) -> None:
+        self._tell(News("Normal", reason, message))
 
     def _own_node(self) -> Obj | None:
         """As the watch shows it."""

@@ -16,6 +16,7 @@ from tiphys.kubelet.node.agent import NodeAgent, Standing
 from tiphys.kubelet.node.facts import Facts
 
 FACTS = Facts(4, 8 << 30, 100 << 30, 1000, "m", "s", "b", "6.1", "Debian", "amd64")
+ALL_IS_WELL = ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"]
 
 
 class Runtime:
@@ -43,7 +44,8 @@ def test_a_node_that_was_thought_lost_says_at_its_next_look_that_it_is_well():
             client = cluster.client(ADMIN, "kubelet")
             config = KubeletConfig("n1", Path("/k"), Path("/l"), ("10.0.0.1",), "/kubepods")
             seen = Informer(client, NODES, cluster.clock, random.Random(1).random, cluster.log)
-            standing = Standing(tuple, lambda: False, lambda: seen.cache.get("n1"))
+            told = []
+            standing = Standing(tuple, lambda: False, lambda: seen.cache.get("n1"), lambda news: told.append(news.reason))
             agent = NodeAgent(config, client, Runtime(), FACTS, cluster.clock, cluster.log, standing)
             tasks = [await start(group, seen.run, name="seen"), await start(group, agent.run, name="agent")]
             await cluster.settle(15)
@@ -53,6 +55,12 @@ def test_a_node_that_was_thought_lost_says_at_its_next_look_that_it_is_well():
             assert await ready(cluster) == "Unknown"
             await cluster.settle(11)
             assert await ready(cluster) == "True"
+            # The patch has dropped the other conditions.
+            assert told == [*ALL_IS_WELL, "Starting", *ALL_IS_WELL, "NodeReady"]
+            for cordoned, reason in ((True, "NodeNotSchedulable"), (None, "NodeSchedulable")):
+                await cluster.patch(NODES, "n1", {"spec": {"unschedulable": cordoned}})
+                await cluster.settle(11)
+                assert told[-1] == reason
             for task in tasks:
                 await cancel(task)
 

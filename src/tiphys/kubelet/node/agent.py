@@ -13,7 +13,9 @@ from tiphys.kubelet.config import KubeletConfig
 from tiphys.kubelet.configuration import seconds
 from tiphys.kubelet.cri.connection import RuntimeFailed
 from tiphys.kubelet.cri.runtime import Runtime
+from tiphys.kubelet.node import news
 from tiphys.kubelet.node.facts import Facts
+from tiphys.kubelet.node.news import News
 from tiphys.kubelet.node.status import (
     Measured,
     node_object,
@@ -44,6 +46,8 @@ class Standing:
     """It goes down with its machine."""
     seen: Callable[[], Obj | None]
     """The Node as a watch has told it last."""
+    tell: Callable[[News], None] = lambda _: None
+    """An event of the node."""
 
 
 class NodeAgent:
@@ -66,6 +70,7 @@ class NodeAgent:
         self._log = log
         self._node: Obj = {}
         self._written = float("-inf")
+        self._cordoned = False
         self._well = False
         """The node has once been as it should."""
         self._lease: Obj = {}
@@ -78,6 +83,7 @@ class NodeAgent:
         await self._until_done(self._register if self._config.settings["registerNode"] else self._find)
         await self._until_done(self._report)
         ready()
+        self._standing.tell(News("Normal", "Starting", "Starting kubelet."))
         async with asyncio.TaskGroup() as group:
             group.create_task(self._every(self._lease_seconds * _RENEW_FRACTION, self._renew))
             group.create_task(self._keep_reporting())
@@ -134,13 +140,22 @@ class NodeAgent:
         now = self._clock.now()
         measured = await self._measure()
         self._well = self._well or not measured.problems
-        self._node = _newer(self._node, self._standing.seen())
-        status = node_status(self._config, measured, self._node, now)
+        before = self._node = _newer(self._node, self._standing.seen())
+        self._look_for_a_cordon()
+        status = node_status(self._config, measured, before, now)
         if now - self._written < self._report_seconds and not worth_writing(self._node, status):
             return
         change = {"status": {**status, "addresses": [*status["addresses"], {"$patch": "replace"}]}}
         self._node = await self._client.patch(NODES, self._config.node, change, patch_type="strategic", subresource="status")
         self._written = now
+        for each in news.of_status(self._config.node, before, status):
+            self._standing.tell(each)
+
+    def _look_for_a_cordon(self) -> None:
+        cordoned = bool(self._node["spec"].get("unschedulable"))
+        if cordoned != self._cordoned:
+            self._standing.tell(news.of_cordon(self._config.node, cordoned=cordoned))
+        self._cordoned = cordoned
 
     async def _measure(self) -> Measured:
         name, images = "", []
