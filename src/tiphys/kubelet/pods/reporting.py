@@ -71,7 +71,7 @@ class Reporter:
             if refused.code >= 500 or refused.code == 429:
                 raise ConnectionError(str(refused)) from refused
             # Deleted, or deleted and made anew: nobody waits for this status. Anything else is told: it is our mistake.
-            anew = refused.code == 422 and "metadata.uid" in str(refused)
+            anew = (refused.code == 422 and "metadata.uid" in str(refused)) or _is_elsewhere(refused)
             if refused.code not in (404, 409) and not anew:
                 self._context.log.error("status refused", pod=meta["name"], error=str(refused))
             return
@@ -80,6 +80,11 @@ class Reporter:
         elif int(answer["metadata"]["resourceVersion"]) > int(self.pod["metadata"]["resourceVersion"]):
             # Of one version the watch's tree is kept, whichever comes first: it shares what pods have in common.
             self.learn(answer)
+
+
+def _is_elsewhere(refused: ApiError) -> bool:
+    """The pod of that name is another one by now, which has another node, or none yet."""
+    return refused.code == 403 and "can only update pod status for pods with spec.nodeName set to itself" in str(refused)
 
 
 def _told(change: Obj) -> str:

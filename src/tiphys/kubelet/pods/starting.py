@@ -1,6 +1,7 @@
 """Starts a pod's sandbox and its containers: what `actions` decided, step by step, with upstream's events and words."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from tiphys.api.core.configmaps import CONFIG_MAPS
@@ -50,7 +51,7 @@ class Starter:
         """By container, of its last start: probes and hooks use the same."""
 
     async def sandbox(self, pod: Obj, attempt: int) -> None:
-        """Raises RuntimeFailed, NotReady or CannotMake; each has had its event."""
+        """Raises RuntimeFailed, NotReady, CannotMake or OSError; each has had its event."""
         context = self._context
         try:
             with self.timeline.step("volumes"):
@@ -58,7 +59,8 @@ class Starter:
         except (NotReady, CannotMake) as problem:
             context.tell(pod, "Warning", "FailedMount", str(problem))
             raise
-        await asyncio.to_thread(self._folders, pod)
+        await self._told(pod, self._folders, "FailedToMakePodDataDirectories", "error making pod data directories")
+        await self._told(pod, self._cgroups, "FailedCreatePodContainer", "unable to ensure pod container exists")
         context.share_cpu()
         try:
             handler = await self._handler(pod)
@@ -79,9 +81,19 @@ class Starter:
             raise CannotMake(f'failed to get sandbox runtime: failed to get RuntimeClass "{name}"')
         return str(found["handler"])
 
+    async def _told(self, pod: Obj, work: Callable[[Obj], None], reason: str, words: str) -> None:
+        """What the machine refuses is an event, too."""
+        try:
+            await asyncio.to_thread(work, pod)
+        except OSError as problem:
+            self._context.tell(pod, "Warning", reason, f"{words}: {problem}")
+            raise
+
     def _folders(self, pod: Obj) -> None:
         Path(self._folder.path).mkdir(parents=True, exist_ok=True, mode=0o750)
         Path(log_folder(self._context.config.logs, pod)).mkdir(parents=True, exist_ok=True)
+
+    def _cgroups(self, pod: Obj) -> None:
         cgroups.make(self._context.config.cgroup_root, pod, self._context.config.most_processes)
 
     async def container(self, pod: Obj, container: Obj, observed: ObservedPod) -> None:
