@@ -4,7 +4,7 @@ from typing import Any
 
 from tiphys.kubectl.why import reporting
 from tiphys.kubectl.why.facts import Answer, Facts
-from tiphys.kubectl.why.layout import seconds
+from tiphys.kubectl.why.layout import seconds, times_over
 from tiphys.machinery import times
 from tiphys.machinery.tree import Obj
 
@@ -49,11 +49,13 @@ def _last_run(status: Obj) -> Obj:
 
 def _container(facts: Facts, status: Obj) -> list[str]:
     name, ended = status["name"], _last_run(status)
-    lines = [f"{name}: {_end(facts, ended)}; started again {status.get('restartCount', 0)} times."]
+    lines = [f"{name}: {_end(facts, ended)}; started again {times_over(status.get('restartCount', 0))}."]
     if ended.get("reason") == "OOMKilled":
         lines.append(f"  It used more memory than it may: its limit is {_limit(facts.pod, name)}.")
+    if killed := reporting.killed_by_a_probe(facts, name):
+        lines.append(f"  {killed}")
     told = reporting.of_container(facts, name)
-    lines += [f"  Its {kind} probe failed: {each['output'].strip()}" for kind, each in _failed(told)]
+    lines += [f"  Its {kind} probe failed: {reporting.probe_words(each)}" for kind, each in _failed(told)]
     again = told.get("startsAgainInSeconds")
     if again:
         lines.append(f"  Its next run begins in {seconds(again)}.")

@@ -28,3 +28,7 @@ def seconds(amount: float) -> str:
     if amount < 120:
         return f"{amount:.0f} s"
     return f"{amount / 60:.0f} min" if amount < 7200 else f"{amount / 3600:.0f} h"
+
+
+def times_over(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

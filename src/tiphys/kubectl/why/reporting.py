@@ -41,6 +41,17 @@ def warning(facts: Facts, *reasons: str) -> str:
     return told[-1] if told else ""
 
 
+def killed_by_a_probe(facts: Facts, name: str) -> str:
+    """The last event that says so of this container."""
+    told = [each.get("message") or "" for each in facts.events if each.get("reason") == "Killing"]
+    return next((each for each in reversed(told) if each.startswith(f"Container {name} failed ") and "probe" in each), "")
+
+
+def probe_words(result: dict[str, Any]) -> str:
+    """What a probe has said."""
+    return result["output"].strip() or "it said nothing"
+
+
 def node_is_silent(facts: Facts) -> str:
     """Why nothing that the status says need be true any more; empty where the node reports."""
     name = facts.pod["spec"].get("nodeName")

@@ -4,7 +4,7 @@ from typing import Any
 
 from tiphys.kubectl.why import reporting
 from tiphys.kubectl.why.facts import Answer, Facts
-from tiphys.kubectl.why.layout import seconds
+from tiphys.kubectl.why.layout import seconds, times_over
 
 _BY_FORCE = "kubectl delete pod {name} --namespace {space} --grace-period=0 --force"
 
@@ -33,7 +33,7 @@ def _held(facts: Facts) -> tuple[str, list[str]]:
     if problem := kubelet.get("problem"):
         step = {"terminated": "its volumes cannot be taken away", "ended": "its node cannot tell the API so"}
         held = step.get(kubelet.get("phase", ""), "its containers cannot be ended")
-        return held, [f"{problem} (tried {kubelet['failures']} times)"]
+        return held, [f"{problem} (tried {times_over(kubelet['failures'])})"]
     if finalizers and kubelet.get("phase") in ("ended", "gone", None):
         return "finalizers hold it", [told]
     if not facts.pod["spec"].get("nodeName"):

@@ -37,7 +37,8 @@ def _container(facts: Facts, status: Obj) -> list[str]:
         been = reporting.since(facts, status["state"]["running"].get("startedAt"))
         return [f"{name} has run for {been} and its probes have not succeeded yet."]
     return [
-        f"The {kind} probe of {name} failed {_ago(facts, each['at'])} ago: {each['output'].strip()}" for kind, each in failed
+        f"The {kind} probe of {name} failed {_ago(facts, each['at'])} ago: {reporting.probe_words(each)}"
+        for kind, each in failed
     ]
 
 

@@ -4,11 +4,18 @@ from typing import Any
 
 from tiphys.kubectl.why import reporting
 from tiphys.kubectl.why.facts import Answer, Facts
-from tiphys.kubectl.why.layout import seconds
+from tiphys.kubectl.why.layout import seconds, times_over
 from tiphys.machinery.tree import Obj
 
 _CRASHING = "CrashLoopBackOff"
-_TOLD_BY_EVENTS = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "FailedPostStartHook")
+_TOLD_BY_EVENTS = (
+    "FailedMount",
+    "FailedAttachVolume",
+    "FailedToMakePodDataDirectories",
+    "FailedCreatePodContainer",
+    "FailedCreatePodSandBox",
+    "FailedPostStartHook",
+)
 
 
 def answer(facts: Facts) -> Answer | None:
@@ -39,7 +46,7 @@ def _told(facts: Facts, waiting: list[Obj]) -> tuple[str, list[str]]:
     lines += [_doing(each) for each in reporting.under_way(facts) if not each["what"].startswith("status")]
     kubelet = facts.kubelet or {}
     if problem := kubelet.get("problem"):
-        lines.append(f"Its node got no further {kubelet['failures']} times, the last time for: {problem}")
+        lines.append(f"Its node got no further {times_over(kubelet['failures'])}, the last time for: {problem}")
     elif not lines and (told := reporting.warning(facts, *_TOLD_BY_EVENTS)):
         lines.append(told)
     if not list(reporting.statuses(facts.pod)) and not facts.kubelet:

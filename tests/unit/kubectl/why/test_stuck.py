@@ -127,6 +127,18 @@ def test_a_container_that_ends_again_and_again():
     ]
 
 
+def test_a_container_that_its_probe_has_had_killed():
+    last = {"exitCode": 137, "reason": "Error", "startedAt": ago(12), "finishedAt": ago(10)}
+    status = {"name": "c", "restartCount": 1, "ready": False, "lastState": {"terminated": last}, "state": {"running": {}}}
+    probes = {"readiness": {"succeeded": False, "output": "", "at": ago(1)}}
+    kubelet = {"phase": "sync", "steps": [], "containers": {"c": {"probes": probes}}}
+    killed = "Container c failed liveness probe, will be restarted"
+    events = [{"reason": "Killing", "message": killed}, {"reason": "Killing", "message": "Stopping container d"}]
+    lines = told(crashing.answer(Facts(pod([status]), NOW, events, kubelet=kubelet)))
+    assert lines[2].endswith("; started again once.")
+    assert lines[3:5] == [f"  {killed}", "  Its readiness probe failed: it said nothing"]
+
+
 def test_a_probe_that_says_no_and_a_gate_that_is_closed():
     status = {"name": "c", "ready": False, "state": {"running": {"startedAt": ago(50)}}}
     probes = {"readiness": {"succeeded": False, "output": "HTTP 503", "at": times.rfc3339_micro(NOW - 2)}}
