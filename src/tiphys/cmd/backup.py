@@ -44,7 +44,8 @@ def main(name: str, arguments: list[str]) -> int:
 def _backup(data: DataDirectory, file: Path) -> None:
     data.require()
     if not data.store.is_file():
-        raise Unusable(f"{data.path} has no SQLite store; the store of a cluster on etcd is backed up with etcdctl snapshot")
+        told = "one in memory cannot be backed up, and of one on etcd etcdctl makes a snapshot"
+        raise Unusable(f"{data.path} has no SQLite store; {told}")
     if file.resolve() == data.store.resolve():
         raise Unusable(f"{file} is the store itself")
     backup(data.store, file)

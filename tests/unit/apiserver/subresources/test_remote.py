@@ -5,6 +5,7 @@ import pytest
 from tiphys.apiserver.subresources.remote import options, places
 from tiphys.apiserver.subresources.remote.places import Named, Place
 from tiphys.machinery.errors import ApiError
+from tiphys.sim import machines
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,12 @@ def test_the_kubelet_of_a_node():
     told = r"no preferred addresses found; known addresses: \[\{InternalIP 10.0.0.1\} \{Hostname one\}\]"
     with pytest.raises(ApiError, match=told):
         places.kubelet(node, ("ExternalIP",))
+
+
+def test_a_simulated_node_has_no_kubelet():
+    node = {"metadata": {"name": "sim-0"}, "status": machines.node_status(0, {}, 0.0)}
+    with pytest.raises(ApiError, match="node sim-0 is simulated: its pods have no containers to reach"):
+        places.kubelet(node)
 
 
 def test_the_port_of_a_pod():

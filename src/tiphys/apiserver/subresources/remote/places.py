@@ -48,6 +48,9 @@ def named(text: str, what: str) -> Named:
     return found
 
 
+_SIMULATED = "sim://"
+
+
 def container(pod: Obj, asked: str) -> str:
     """The container that is meant: the only one, or the one that is named and exists."""
     spec, name = pod["spec"], pod["metadata"]["name"]
@@ -66,6 +69,9 @@ def container(pod: Obj, asked: str) -> str:
 
 def kubelet(node: Obj, address_types: Iterable[str] = ADDRESS_TYPES, default_port: int = KUBELET_PORT) -> Place:
     """Where the node says that its kubelet listens."""
+    if str(get(node, ("status", "nodeInfo", "containerRuntimeVersion"), "")).startswith(_SIMULATED):
+        # Its addresses lead nowhere, or to somebody else.
+        raise errors.ApiError(500, "", f"node {node['metadata']['name']} is simulated: its pods have no containers to reach")
     addresses = get(node, ("status", "addresses"), ())
     for wanted in address_types:
         for address in addresses:
