@@ -47,19 +47,28 @@ def build(
     metrics: Registry | None = None,
 ) -> Scheduler:
     log = logger(clock, verbosity)
+    state = _state(settings, plugins)
+    observer = Observer(metrics)
+    observer.follow(state)
+    extenders = Extenders(settings.extenders, log)
+    return Scheduler(client, state, clock, random.random, log, host=host, extenders=extenders, observer=observer)
+
+
+def check(file: Path | None, plugins: Sequence[str]) -> None:
+    """Before anything else has started. Raises Unusable."""
+    _state(settings_of(file), plugins)
+
+
+def _state(settings: SchedulerSettings, plugins: Sequence[str]) -> State:
     makers, running = scheduler_plugins.load(plugins)
 
     def made(cluster: Cluster) -> Mapping[str, Profile]:
         return {each.scheduler: profiles.build(each, cluster, makers, running) for each in settings.profiles}
 
     try:
-        state = State(made, random.randrange, (settings.initial_backoff, settings.longest_backoff))
+        return State(made, random.randrange, (settings.initial_backoff, settings.longest_backoff))
     except BadConfiguration as problem:
         raise Unusable(str(problem)) from None
-    observer = Observer(metrics)
-    observer.follow(state)
-    extenders = Extenders(settings.extenders, log)
-    return Scheduler(client, state, clock, random.random, log, host=host, extenders=extenders, observer=observer)
 
 
 def explainer(scheduler: Scheduler) -> Callable[[str, str], Awaitable[Response]]:

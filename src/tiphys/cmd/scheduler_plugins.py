@@ -34,7 +34,7 @@ def load(named: Sequence[str]) -> tuple[Mapping[str, Maker], list[str]]:
 def _named(path: str) -> Any:
     module, colon, attribute = path.partition(":")
     if not colon or not attribute:
-        raise Unusable(f"--plugin is module:Class, not {path!r}")
+        raise Unusable(f"a plugin is named by module:Class, not {path!r}")
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as problem:

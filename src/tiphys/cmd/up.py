@@ -112,6 +112,9 @@ def _options(given: argparse.Namespace) -> UpOptions:
     check_store(given.store)
     if given.scheduler_config is not None and not given.scheduler_config.is_file():
         raise Unusable(f"there is no scheduler configuration {given.scheduler_config}")
+    socket = Path(given.container_runtime_endpoint.removeprefix("unix://"))
+    if given.container_runtime_endpoint and not socket.is_socket():
+        raise Unusable(f"no container runtime listens at {socket}: it is no socket")
     if given.token_auth_file is not None and not given.token_auth_file.is_file():
         raise Unusable(f"there is no token file {given.token_auth_file}")
     if not 0 <= given.port <= 65535:
@@ -154,6 +157,10 @@ def _stay(options: UpOptions, ready_fd: int | None) -> int:
         from tiphys.cmd import proxy_mode
 
         proxy_mode.check(options.proxy_mode)
+    if (options.scheduler_config or options.scheduler_plugins) and "scheduler" not in options.disabled:
+        from tiphys.cmd import scheduler_part
+
+        scheduler_part.check(options.scheduler_config, options.scheduler_plugins)
     announce = announcer(ready_fd)
     return run(options, lambda _: announce())
 

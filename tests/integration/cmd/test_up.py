@@ -255,6 +255,7 @@ def test_an_etcd_that_is_not_there(data, home):
         (("--token-auth-file", "/does/not/exist"), "there is no token file"),
         (("--port", "99999"), "--port is a number from 0 to 65535"),
         (("--service-cluster-ip-range", "10.0.0.0/31"), "must be at least 16 IP addresses"),
+        (("--container-runtime-endpoint", "unix:///does/not/exist"), "no container runtime listens at /does/not/exist"),
         (("--cluster-cidr", "10.1.0.0/16,10.2.0.0/16"), "must be of different IP family"),
     ],
 )
@@ -317,6 +318,22 @@ def test_a_command_that_is_not_there(home):
 def test_a_directory_that_cannot_be_made(home):
     told = complaint(run("up", *PLAIN, "--data-dir", "/proc/nowhere", home=home))
     assert told == "cannot make /proc/nowhere: No such file or directory; choose another directory with --data-dir"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--scheduler-plugin", "nowhere:Nothing"), "cannot load the plugin nowhere:Nothing"),
+        (("--scheduler-config", "{file}"), 'no kind "X" is registered for version ""'),
+    ],
+)
+def test_a_scheduler_that_cannot_be_made(data, home, tmp_path, arguments, words):
+    """Nothing starts, rather than a cluster that says that it is ready and ends."""
+    (tmp_path / "config.yaml").write_text("kind: X\n")
+    given = [each.format(file=tmp_path / "config.yaml") for each in arguments]
+    told = complaint(run("up", "--detach", *PLAIN, "--disable", "", *given, "--data-dir", data, home=home))
+    assert words in told
+    assert not (data / "pki").exists()
 
 
 def test_how_to_end_what_runs_already(data, home):

@@ -98,9 +98,11 @@ def _status(known: Remembered) -> Iterator[Entry]:
         grace = meta.get("deletionGracePeriodSeconds", 0)
         yield Entry(times.parse(meta["deletionTimestamp"]) - grace, "pod", f"deleted, with {grace} s of grace")
     if known.kubelet is None:
+        # Whole seconds, which may have begun before the pod was made.
+        made = times.parse_micro(known.requests[0]["at"]) if known.requests else 0.0
         for each in status.get("conditions") or ():
             if each.get("status") == "True" and each.get("lastTransitionTime"):
-                yield Entry(times.parse(each["lastTransitionTime"]), "pod", each["type"])
+                yield Entry(max(made, times.parse(each["lastTransitionTime"])), "pod", each["type"])
 
 
 def ready_after(listed: list[Entry]) -> float | None:

@@ -47,5 +47,13 @@ def test_where_nobody_remembers_the_pod_itself_has_to_do():
     assert timeline.ready_after(timeline.entries(Remembered(POD))) is None
 
 
+def test_nothing_comes_before_the_pod():
+    """A condition knows the second in which the pod was made, not the moment."""
+    asked = known()
+    late = {**asked.requests[0], "at": at(2.4)}
+    listed = timeline.entries(Remembered(POD, [late], {}, None, None))
+    assert [(each.component, round(each.at - BEGAN, 3)) for each in listed] == [("apiserver", 2.4), ("pod", 2.4)]
+
+
 def test_what_cannot_be_told_is_said():
     assert timeline.text(Remembered(POD, silent=("You may not ask.",))).endswith("\n\nYou may not ask.")
