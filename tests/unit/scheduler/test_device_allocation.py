@@ -153,7 +153,8 @@ def test_a_portion_is_never_less_than_what_was_asked_for(asked: int, low: int, s
     assert capacity.hands_out(found)
 
 
-@given(st.lists(st.lists(st.integers(1, 5), max_size=4), min_size=1, max_size=4), st.integers(1, 12))
+# With two devices, each request doubles what a search in vain goes through: nine of them stay far below its limit.
+@given(st.lists(st.lists(st.integers(1, 5), max_size=3), min_size=1, max_size=3), st.integers(1, 12))
 def test_never_more_is_handed_out_than_there_is(claims: list[list[int]], total: int):
     slices = [a_slice("a", shared("d0", {"value": str(total)}), shared("d1", {"value": str(total)}))]
     wanted = [

@@ -71,9 +71,10 @@ nodes = st.fixed_dictionaries(
         "zone": st.sampled_from(("x", "y", "y", "")),
         "volumes": st.sampled_from((None, None, 1, 2)),
         "attached": st.sampled_from((None, None, 0, 1)),
+        "devices": st.integers(0, 2),
     }
 )
-THEMES = ("away", "near", "spread", "port", "claim", "disk")
+THEMES = ("away", "near", "spread", "port", "claim", "disk", "device")
 
 
 def pods(theme: str) -> Any:
@@ -90,6 +91,7 @@ def pods(theme: str) -> Any:
             "port": sometimes(theme, "port", st.sampled_from(("0.0.0.0", "10.0.0.1", "10.0.0.2"))),
             "claim": sometimes(theme, "claim", st.integers(0, 3)),
             "disk": sometimes(theme, "disk", st.booleans()),
+            "device": sometimes(theme, "device", st.integers(0, 2)),
             "deleting": st.sampled_from((False, False, False, True)),
             "priority": st.integers(-1, 3),
             "started": st.integers(0, 3),
@@ -106,6 +108,7 @@ def clusters(theme: str) -> Any:
             "allowed": st.none() | st.integers(0, 2),
             "disrupted": st.booleans(),
             "least": st.sampled_from((1, 2, 100)),
+            "behind": st.sampled_from((False, False, True)),
             "waiting": st.lists(st.tuples(pods(theme), st.integers(1, 5)), min_size=1, max_size=4),
         }
     )
@@ -132,6 +135,8 @@ def spec_of(told: dict[str, Any]) -> Obj:
         spec["topologySpreadConstraints"] = [{**term(spread["key"], spread["app"]), **more}]
     if told["claim"] is not None:
         spec["volumes"].append({"name": "claim", "persistentVolumeClaim": {"claimName": f"claim-{told['claim']}"}})
+    if told["device"] is not None:
+        spec["resourceClaims"] = [{"name": "one", "resourceClaimName": f"device-{told['device']}"}]
     if told["disk"] is not None:
         spec["volumes"].append({"name": "disk", "gcePersistentDisk": {"pdName": "disk", "readOnly": told["disk"]}})
     return spec
@@ -174,8 +179,27 @@ def storage(told: dict[str, Any], bench: Bench) -> None:
             cluster.attachments[name] = {"spec": {"attacher": DRIVER, "nodeName": name, "source": source}}
 
 
+def devices(told: dict[str, Any], bench: Bench) -> None:
+    """Three claims, of one to three devices; the class may stand behind a resource that some nodes have by themselves."""
+    cluster = bench.state.cluster
+    behind = {"extendedResourceName": "example.com/gpu"} if told["behind"] else {}
+    cluster.device_classes["gpu"] = {"metadata": {"name": "gpu"}, "spec": behind}
+    for number, each in enumerate(told["nodes"]):
+        name = NODES[number]
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        offered = [{"name": f"gpu-{at}"} for at in range(each["devices"])]
+        spec = {"driver": "gpu.example.com", "nodeName": name, "pool": pool, "devices": offered}
+        cluster.resource_slices[name] = {"metadata": {"name": name}, "spec": spec}
+    for number in range(3):
+        exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": number + 1}
+        metadata = {"name": f"device-{number}", "namespace": "default", "uid": f"device-{number}"}
+        spec = {"devices": {"requests": [{"name": "one", "exactly": exactly}]}}
+        cluster.resource_claims.changed(None, {"metadata": metadata, "spec": spec})
+
+
 def built(told: dict[str, Any], bench: Bench) -> Bench:
     storage(told, bench)
+    devices(told, bench)
     bench.nodes(*(node_of(number, each) for number, each in enumerate(told["nodes"])))
     for number, each in enumerate(told["there"]):
         made = pod_of(f"there-{number}", number, each, each["priority"])

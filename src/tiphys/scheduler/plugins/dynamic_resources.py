@@ -4,7 +4,7 @@ once the pod is to go there.
 upstream pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -20,23 +20,23 @@ from tiphys.scheduler.devices.trying import TOO_FEW, Decided, Try
 from tiphys.scheduler.events import Change, Event
 from tiphys.scheduler.framework import (
     Awaited,
-    Base,
     Failed,
     Freed,
     Narrowed,
     NotPrepared,
+    OfNodesOnly,
     Reason,
     Refused,
     most_is_best,
 )
-from tiphys.scheduler.node_table import Nodes, NodeTable, Numbers
+from tiphys.scheduler.node_table import Nodes, Numbers
 from tiphys.scheduler.pod_info import PodInfo
 
 _STEPS_A_SECOND = 50_000
 """Of looking for devices: about as many as can be made."""
 
 
-class DynamicResources(Base):
+class DynamicResources(OfNodesOnly):
     name = "DynamicResources"
     unblocked_by = (
         Event.RESOURCE_CLAIM
@@ -96,10 +96,6 @@ class DynamicResources(Base):
         except NoClaim:
             allocator = Allocator(self._claims.ledger, self._most_steps)
             return Try(self._cluster.devices, pod, [], self._cluster.now, self._binding_seconds, allocator)
-
-    def sums(self, pod: PodInfo, table: NodeTable, coming: Sequence[PodInfo]) -> frozenset[str] | None:  # noqa: ARG002
-        idle = not _may_want(pod) or (not pod.obj["spec"].get("resourceClaims") and self._of(pod).is_idle())
-        return frozenset() if idle else None
 
     def filter(self, pod: PodInfo, nodes: Nodes) -> Refused | None:
         if not _may_want(pod) or (tried := self._of(pod)).is_idle():

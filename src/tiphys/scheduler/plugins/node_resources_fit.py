@@ -16,6 +16,7 @@ from tiphys.scheduler.pod_info import PodInfo, in_units
 
 class NodeResourcesFit(Base):
     name = "NodeResourcesFit"
+    imagines = True
     unblocked_by = Event.POD_DELETED | Event.POD_SCALED_DOWN | Event.NODE_ADDED | Event.NODE_ALLOCATABLE | Event.DEVICE_CLASS
 
     def __init__(self, args: Obj | None = None, cluster: Cluster | None = None) -> None:
