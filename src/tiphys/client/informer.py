@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
+from functools import partial
 from typing import Literal, cast
 
 from tiphys.api.kind import Kind
@@ -62,6 +63,8 @@ class Informer:
         self._handlers: list[Handler] = []
         self._progress: list[Progress] = []
         self._state = State()
+        self._failed_times = 0
+        """Since something came last."""
 
     def also_for(self, keep: Keep | None) -> None:
         """Somebody else wants this much of each object."""
@@ -121,6 +124,7 @@ class Informer:
             stream = cast("AsyncGenerator[Watched, None]", watched)
             async with aclosing(stream):
                 async for event in stream:
+                    self._failed_times = 0
                     if event.type == "ERROR":
                         return Ended(error_of_status(event.object))
                     if event.type != "BOOKMARK":
@@ -133,12 +137,16 @@ class Informer:
         return Ended()
 
     def _failed(self, verb: str, error: ApiError | ConnectionError | TimeoutError) -> reflector.Event:
-        self._log.debug(1, "could not follow", verb=verb, kind=self.cache.kind.kind, error=str(error))
+        self._failed_times += 1
+        # Once is no news: a watch ends with its connection. Nor is what has been told already.
+        tell = self._log.warning if self._failed_times == 2 else partial(self._log.debug, 1)
+        tell("could not follow", verb=verb, kind=self.cache.kind.kind, error=str(error))
         return Ended(error if isinstance(error, ApiError | ConnectionError) else ConnectionError(str(error)))
 
     def _apply(self, what: reflector.Instruction, ready: Callable[[], None]) -> None:
         match what:
             case Replace():
+                self._failed_times = 0
                 self._replace(what.items)
                 self._reached(what.revision)
                 self.synced = True

@@ -64,7 +64,9 @@ def read(path: Path) -> Obj:
     """One file, with paths in it made absolute."""
     try:
         tree = yaml.load(path.read_bytes(), _LOADER) or {}
-    except (OSError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise BadConfig(f'error loading config file "{path}": {error.strerror}') from error
+    except yaml.YAMLError as error:
         raise BadConfig(f'error loading config file "{path}": {error}') from error
     if not isinstance(tree, dict):
         raise BadConfig(f'error loading config file "{path}": it is not a mapping')

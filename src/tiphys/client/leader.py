@@ -25,6 +25,8 @@ class Leader:
         self._chance = chance
         self._log = log
         self._seen = Seen()
+        self._told = ""
+        """What has gone wrong, and is known."""
 
     async def lead(self, work: Service, ready: Callable[[], None]) -> None:
         """Wait for the lead, then run `work` for as long as it lasts. Raises LostLeadership."""
@@ -62,8 +64,11 @@ class Leader:
                 else self._client.update(LEASES, wanted)
             )
         except (ApiError, ConnectionError, TimeoutError) as problem:
-            self._log.debug(1, "could not write the lease", error=str(problem))
+            if str(problem) != self._told:
+                self._told = str(problem)
+                self._log.warning("could not read or write the lease", lease=self._candidate.name, error=self._told)
             return False
+        self._told = ""
         self._seen = election.look(self._seen, written, self._clock.monotonic())
         return True
 

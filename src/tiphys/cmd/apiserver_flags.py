@@ -17,17 +17,10 @@ from tiphys.cmd import (
     kubelet_client_flags,
     writing_flags,
 )
+from tiphys.cmd.flags import Parser, yes_or_no
 from tiphys.machinery import feature_gates
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
-
-
-def yes_or_no(value: str) -> bool:
-    if value.lower() in ("true", "t", "1"):
-        return True
-    if value.lower() in ("false", "f", "0"):
-        return False
-    raise argparse.ArgumentTypeError(f"{value!r} is neither true nor false")
 
 
 def listed(value: str) -> tuple[str, ...]:
@@ -42,7 +35,7 @@ def port_range(value: str) -> tuple[int, int]:
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"tiphys {name}",
         description="Run the API server alone, with the flags of kube-apiserver. "
         "Certificates and keys that no flag names are made in the data directory, as `tiphys up` does.",

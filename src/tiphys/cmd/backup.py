@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tiphys.cmd import data_directory
 from tiphys.cmd.data_directory import DataDirectory, Unusable
+from tiphys.cmd.flags import Parser
 from tiphys.store.interface import Unavailable
 from tiphys.store.sqlite.file import backup, restore
 
@@ -15,7 +16,7 @@ _TOLD = {
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=_TOLD[name])
+    parser = Parser(prog=f"tiphys {name}", description=_TOLD[name])
     add = parser.add_argument
     add(
         "--data-dir",

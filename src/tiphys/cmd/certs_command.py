@@ -12,13 +12,14 @@ from tiphys.base import tls
 from tiphys.base.clock import RealClock
 from tiphys.cmd import certificates, data_directory, kubeconfigs
 from tiphys.cmd.data_directory import DataDirectory, Unusable
+from tiphys.cmd.flags import Parser
 
 PRIVATE = 0o600
 _DAY = 86400.0
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"tiphys {name}",
         description="Show the certificates of a cluster, or issue new ones, which a running API server takes within seconds.",
     )

@@ -13,6 +13,7 @@ from tiphys.base import tls
 from tiphys.base.tls import Pair
 from tiphys.cmd import controller_tuning
 from tiphys.cmd.data_directory import Unusable
+from tiphys.cmd.flags import Switch
 from tiphys.cmd.token_command import duration
 from tiphys.cmd.watched_files import WatchedFiles
 from tiphys.controllers import node_ipam
@@ -60,7 +61,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--allocate-node-cidrs",
-        action=argparse.BooleanOptionalAction,
+        action=Switch,
         default=False,
         help="give each node its part of --cluster-cidr (default: %(default)s)",
     )

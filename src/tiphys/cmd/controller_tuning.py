@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from tiphys.cmd.flags import Switch
 from tiphys.cmd.token_command import duration
 from tiphys.controllers.autoscaler import AutoscalerSettings
 from tiphys.controllers.legacy_tokens import YEAR
@@ -49,7 +50,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--enable-garbage-collector",
-        action=argparse.BooleanOptionalAction,
+        action=Switch,
         default=True,
         help="delete what all owners of are gone (default: %(default)s)",
     )

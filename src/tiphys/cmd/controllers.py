@@ -23,6 +23,7 @@ from tiphys.client.rest import RestClient
 from tiphys.cmd import controller_flags, controller_server, gate_flags
 from tiphys.cmd.controller_manager import AGENT, manager
 from tiphys.cmd.data_directory import Unusable
+from tiphys.cmd.flags import Parser, Switch
 from tiphys.cmd.process import run_until_stopped, settle_memory
 from tiphys.cmd.token_command import duration
 from tiphys.cmd.watched_files import keep_looking
@@ -35,7 +36,7 @@ LEASE = "kube-controller-manager"
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     add = parser.add_argument
     add("--kubeconfig", type=Path, metavar="F", help="how to reach the API server (default: as kubectl finds it)")
     add(
@@ -45,7 +46,7 @@ def parser(name: str) -> argparse.ArgumentParser:
         help="'*' all that are on by default, 'foo' this one, '-foo' not this one (default: %(default)s)",
     )
     controller_flags.add_to(parser)
-    add("--leader-elect", action=argparse.BooleanOptionalAction, default=True, help="lead by Lease (default: %(default)s)")
+    add("--leader-elect", action=Switch, default=True, help="lead by Lease (default: %(default)s)")
     lead = "how long a lease holds that is not renewed"
     add("--leader-elect-lease-duration", type=duration, default=DURATION, metavar="D", help=f"{lead} (default: 15s)")
     lead = "who leads, and cannot renew for so long, ends"
@@ -74,9 +75,9 @@ def main(name: str, arguments: list[str]) -> int:
 async def _serve(given: argparse.Namespace, pages: ZPages) -> None:
     clock = RealClock()
     log = Logger(Log(verbosity=given.verbosity, clock=clock), "controllers", {})
-    paths = [given.kubeconfig] if given.kubeconfig else kubeconfig.default_paths()
     try:
-        access = kubeconfig.resolve(kubeconfig.load(paths))
+        found = kubeconfig.read(given.kubeconfig) if given.kubeconfig else kubeconfig.load(kubeconfig.default_paths())
+        access = kubeconfig.resolve(found)
         authority = given.root_ca_file.read_bytes() if given.root_ca_file else access.authority
     except (OSError, kubeconfig.BadConfig) as problem:
         raise Unusable(str(problem)) from None

@@ -11,6 +11,7 @@ from tiphys.client.kubeconfig import Access
 from tiphys.client.rest import RestClient
 from tiphys.cmd import component
 from tiphys.cmd.data_directory import Unusable
+from tiphys.cmd.flags import Parser
 from tiphys.cmd.process import cannot_listen, run_until_stopped, settle_memory
 from tiphys.dns.publish import Published
 from tiphys.dns.routes import resolver
@@ -18,7 +19,7 @@ from tiphys.dns.service import Dns, Settings
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     component.add_options(parser)
     add = parser.add_argument
     add("--bind-address", default="0.0.0.0", metavar="A", help="addresses to listen on, with commas (default: %(default)s)")

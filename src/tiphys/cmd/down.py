@@ -11,12 +11,13 @@ from pathlib import Path
 from tiphys.client import kubeconfig
 from tiphys.cmd import data_directory
 from tiphys.cmd.data_directory import DataDirectory, Unusable
+from tiphys.cmd.flags import Parser
 
 PATIENCE = 30.0
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     parser.add_argument(
         "--data-dir",
         type=Path,

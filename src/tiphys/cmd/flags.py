@@ -3,9 +3,36 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tiphys.machinery import duration
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong, and where to read more: the usage of some commands fills a screen."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}\n\n`{self.prog} --help` lists what it takes.\n")
+
+
+def yes_or_no(value: str) -> bool:
+    if value.lower() in ("true", "t", "1"):
+        return True
+    if value.lower() in ("false", "f", "0"):
+        return False
+    raise argparse.ArgumentTypeError(f"{value!r} is neither true nor false")
+
+
+class Switch(argparse.Action):
+    """`--flag`, `--flag=false` as upstream's programs take it, or `--no-flag`."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **settings: Any) -> None:
+        names = [*option_strings, *(f"--no-{each.removeprefix('--')}" for each in option_strings)]
+        super().__init__(names, dest, nargs="?", type=yes_or_no, metavar="BOOL", **settings)
+
+    def __call__(self, _parser: object, given: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        said = True if value is None else bool(value)
+        setattr(given, self.dest, said != (option or "").startswith("--no-"))
 
 
 def named(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> frozenset[str]:

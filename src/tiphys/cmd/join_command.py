@@ -19,6 +19,7 @@ from tiphys.cmd import data_directory, discovery, joining
 from tiphys.cmd.addresses import own_address
 from tiphys.cmd.data_directory import DataDirectory, Unusable
 from tiphys.cmd.detaching import announcer, detach
+from tiphys.cmd.flags import Parser
 from tiphys.cmd.node_part import JOINED, NodeProcess, NodeWish
 from tiphys.cmd.options import CNI_MODES, PROXY_MODES
 from tiphys.cmd.process import run_until_stopped, settle_memory
@@ -29,7 +30,7 @@ _USUAL_PORT = 6443
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     add = parser.add_argument
     add("address", nargs="?", default="", metavar="HOST[:PORT]", help="of the API server; only the first time")
     add("--token", default="", metavar="T", help="from `tiphys token create`; only the first time")

@@ -13,6 +13,7 @@ from tiphys.client.kubeconfig import Access
 from tiphys.client.rest import RestClient
 from tiphys.cmd import certificates, data_directory, kubeconfigs
 from tiphys.cmd.data_directory import DataDirectory, Unusable
+from tiphys.cmd.flags import Parser
 from tiphys.cmd.token_command import duration
 from tiphys.machinery.errors import ApiError
 
@@ -21,7 +22,7 @@ _YEAR = 365 * 86400.0
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     add = parser.add_argument
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument("--user", metavar="NAME", help="name in a new client certificate of the cluster")
@@ -45,7 +46,7 @@ def main(name: str, arguments: list[str]) -> int:
     given = parser(name).parse_args(arguments)
     data = DataDirectory(given.data_dir.expanduser().absolute())
     data.require()
-    admin = kubeconfigs.access_of(data)
+    admin = _known(data, given)
     server = (given.server or admin.server).rstrip("/")
     if given.user:
         subject = Subject(given.user, tuple(given.group))
@@ -63,6 +64,14 @@ def main(name: str, arguments: list[str]) -> int:
         write_private(given.output, rendered)
         print(f"Wrote {given.output}.")
     return 0
+
+
+def _known(data: DataDirectory, given: argparse.Namespace) -> Access:
+    """An API server alone leaves no kubeconfig, but has an authority. Raises Unusable."""
+    authority = data.pki / "ca.crt"
+    if given.user and given.server and not data.kubeconfig.exists() and authority.is_file():
+        return Access(given.server, authority.read_bytes())
+    return kubeconfigs.access_of(data)
 
 
 async def _token(admin: Access, account: str, seconds: float | None) -> str:

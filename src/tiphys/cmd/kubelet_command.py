@@ -10,6 +10,7 @@ from tiphys.base.log import Logger
 from tiphys.base.tasks import start
 from tiphys.cmd import gate_flags, kubelet_flags, kubelet_identity, kubelet_part
 from tiphys.cmd.data_directory import Unusable
+from tiphys.cmd.flags import Parser
 from tiphys.cmd.kubelet_identity import Files
 from tiphys.cmd.kubelet_part import Identity, KubeletPart
 from tiphys.cmd.process import run_until_stopped, settle_memory
@@ -23,7 +24,7 @@ from tiphys.machinery.zpages import ZPages
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     kubelet_flags.add(parser)
     add = parser.add_argument
     add(

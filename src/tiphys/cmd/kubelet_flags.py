@@ -11,19 +11,12 @@ from typing import Any
 
 from tiphys.cmd.addresses import own_address
 from tiphys.cmd.data_directory import Unusable
+from tiphys.cmd.flags import yes_or_no
 from tiphys.kubelet import configuration
 from tiphys.kubelet.configuration import checking
 from tiphys.kubelet.node.facts import hostname
 from tiphys.machinery import duration, feature_gates
 from tiphys.machinery.tree import Obj
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() in ("1", "t", "true"):
-        return True
-    if text.lower() in ("0", "f", "false"):
-        return False
-    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
 
 
 def _length(text: str) -> str:
@@ -95,10 +88,10 @@ FLAGS = (
     Flag("read-only-port", "readOnlyPort", int, "N", "of a server that asks nobody who they are; 0: none (default: 0)"),
     Flag("healthz-port", "healthzPort", int, "N", "of /healthz; 0: none (default: 10248)"),
     Flag("healthz-bind-address", "healthzBindAddress", str, "A", "of /healthz (default: 127.0.0.1)"),
-    Flag("enable-server", "enableServer", _boolean, "BOOL", "serve at all (default: true)"),
-    Flag("enable-debugging-handlers", "enableDebuggingHandlers", _boolean, "BOOL", "serve exec and the like (default: true)"),
-    Flag("anonymous-auth", "authentication.anonymous.enabled", _boolean, "BOOL", "take requests of nobody (default: false)"),
-    Flag("authentication-token-webhook", f"{_TOKENS}.enabled", _boolean, "BOOL", "take tokens (default: true)"),
+    Flag("enable-server", "enableServer", yes_or_no, "BOOL", "serve at all (default: true)"),
+    Flag("enable-debugging-handlers", "enableDebuggingHandlers", yes_or_no, "BOOL", "serve exec and the like (default: true)"),
+    Flag("anonymous-auth", "authentication.anonymous.enabled", yes_or_no, "BOOL", "take requests of nobody (default: false)"),
+    Flag("authentication-token-webhook", f"{_TOKENS}.enabled", yes_or_no, "BOOL", "take tokens (default: true)"),
     Flag("authentication-token-webhook-cache-ttl", f"{_TOKENS}.cacheTTL", _length, "D", "(default: 2m0s)"),
     Flag("authorization-mode", "authorization.mode", str, "MODE", "Webhook or AlwaysAllow (default: Webhook)"),
     Flag(
@@ -124,8 +117,8 @@ FLAGS = (
     ),
     Flag("tls-cert-file", "tlsCertFile", str, "F", "of its server (default: one that it signs itself)"),
     Flag("tls-private-key-file", "tlsPrivateKeyFile", str, "F", "the key of --tls-cert-file"),
-    Flag("rotate-certificates", "rotateCertificates", _boolean, "BOOL", "renew its certificate by CSR (default: false)"),
-    Flag("rotate-server-certificates", "serverTLSBootstrap", _boolean, "BOOL", "its server's too (default: false)"),
+    Flag("rotate-certificates", "rotateCertificates", yes_or_no, "BOOL", "renew its certificate by CSR (default: false)"),
+    Flag("rotate-server-certificates", "serverTLSBootstrap", yes_or_no, "BOOL", "its server's too (default: false)"),
     Flag("cluster-dns", "clusterDNS", _texts, "A,...", "addresses of the cluster's DNS"),
     Flag("cluster-domain", "clusterDomain", str, "D", "(default: cluster.local)"),
     Flag("resolv-conf", "resolvConf", str, "F", "what pods inherit of the node (default: /etc/resolv.conf)"),
@@ -142,14 +135,14 @@ FLAGS = (
     Flag("http-check-frequency", "httpCheckFrequency", _length, "D", "how often to ask there (default: 20s)"),
     Flag("node-status-update-frequency", "nodeStatusUpdateFrequency", _length, "D", "how often to look (default: 10s)"),
     Flag("node-status-max-images", "nodeStatusMaxImages", int, "N", "at most in the node's status; -1: all (default: 50)"),
-    Flag("register-node", "registerNode", _boolean, "BOOL", "make the Node object (default: true)"),
+    Flag("register-node", "registerNode", yes_or_no, "BOOL", "make the Node object (default: true)"),
     Flag("register-with-taints", "registerWithTaints", _taints, "K=V:E,...", "taints of the Node"),
     Flag("provider-id", "providerID", str, "ID", "of the machine, with its provider"),
     Flag("system-reserved", "systemReserved", _mapping("="), "R=Q,...", "kept from pods for the system"),
     Flag("kube-reserved", "kubeReserved", _mapping("="), "R=Q,...", "kept from pods for the node's own programs"),
     Flag("eviction-hard", "evictionHard", _mapping("<"), "S<Q,...", "when pods have to go at once"),
-    Flag("fail-swap-on", "failSwapOn", _boolean, "BOOL", "do not start where the machine swaps (default: true)"),
-    Flag("fail-cgroupv1", "failCgroupV1", _boolean, "BOOL", "do not start on cgroups v1 (default: false)"),
+    Flag("fail-swap-on", "failSwapOn", yes_or_no, "BOOL", "do not start where the machine swaps (default: true)"),
+    Flag("fail-cgroupv1", "failCgroupV1", yes_or_no, "BOOL", "do not start on cgroups v1 (default: false)"),
     Flag(
         "feature-gates",
         "featureGates",
@@ -180,7 +173,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("-v", "--verbosity", type=int, default=0, metavar="N", help="how much to log")
     fields = parser.add_argument_group("fields of KubeletConfiguration").add_argument
     for flag in FLAGS:
-        short: dict[str, Any] = {"nargs": "?", "const": True} if flag.kind is _boolean else {}
+        short: dict[str, Any] = {"nargs": "?", "const": True} if flag.kind is yes_or_no else {}
         fields(f"--{flag.name}", type=flag.kind, dest=flag.path, default=None, metavar=flag.metavar, help=flag.help, **short)
 
 

@@ -12,6 +12,7 @@ from tiphys.client.rest import RestClient
 from tiphys.cmd import kubelet_flags, kubelet_identity, kubelet_part, proxy_mode
 from tiphys.cmd.data_directory import Unusable
 from tiphys.cmd.enclosure import furnish
+from tiphys.cmd.flags import Parser
 from tiphys.cmd.kubelet_command import Place, check_machine, config_of, files_of, identity_of, pages_of, tell_unused
 from tiphys.cmd.kubelet_part import KubeletPart
 from tiphys.cmd.machine_network import PODS_OF_THE_MACHINE
@@ -26,7 +27,7 @@ from tiphys.machinery.zpages import ZPages
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     kubelet_flags.add(parser)
     add = parser.add_argument
     add("--dir", type=Path, required=True, metavar="DIR", help="where everything of the node lies")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tiphys.cmd import component, gate_flags
-from tiphys.cmd.apiserver_flags import yes_or_no
 from tiphys.cmd.data_directory import Unusable
+from tiphys.cmd.flags import Parser, yes_or_no
 from tiphys.cmd.proxy_config import seconds
 from tiphys.machinery import feature_gates
 from tiphys.proxy.loop import BACKENDS
@@ -23,7 +23,7 @@ _YES_NO: dict[str, Any] = {"type": yes_or_no, "nargs": "?", "const": True, "meta
 
 
 def parser(name: str, description: str | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=description)
+    parser = Parser(prog=f"tiphys {name}", description=description)
     component.add_options(parser)
     add = parser.add_argument
     add("--config", type=Path, metavar="F", help="a KubeProxyConfiguration; flags of the same meaning are ignored beside it")

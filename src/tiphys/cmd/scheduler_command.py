@@ -19,6 +19,7 @@ from tiphys.client.leader import Leader, LostLeadership
 from tiphys.client.rest import RestClient
 from tiphys.cmd import component, gate_flags, scheduler_part
 from tiphys.cmd.data_directory import Unusable
+from tiphys.cmd.flags import Parser, Switch
 from tiphys.cmd.process import cannot_listen, run_until_stopped, settle_memory
 from tiphys.machinery import feature_gates
 from tiphys.machinery.zpages import ZPages
@@ -27,7 +28,7 @@ from tiphys.scheduler.serving import Handler
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     add = parser.add_argument
     component.add_options(parser)
     add("--config", type=Path, metavar="F", help="a KubeSchedulerConfiguration (v1), or a Policy as schedulers had them before")
@@ -41,7 +42,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     add("--scheduler-name", default="", metavar="NAME", help="whose pods to schedule (default: as the configuration says)")
     add(
         "--leader-elect",
-        action=argparse.BooleanOptionalAction,
+        action=Switch,
         default=None,
         help="lead by Lease (default: as the configuration says, or else True)",
     )

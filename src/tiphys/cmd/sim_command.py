@@ -9,11 +9,12 @@ from tiphys.client.kubeconfig import Access
 from tiphys.client.rest import RestClient
 from tiphys.cmd import component, sim_part
 from tiphys.cmd.data_directory import Unusable
+from tiphys.cmd.flags import Parser
 from tiphys.cmd.process import run_until_stopped, settle_memory
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     component.add_options(parser)
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="how many (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first one (default: %(default)s)")

@@ -10,10 +10,11 @@ from typing import Any
 
 from tiphys.cmd import data_directory
 from tiphys.cmd.data_directory import DataDirectory
+from tiphys.cmd.flags import Parser
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=f"{__doc__} Exit code 3: no cluster is running.")
+    parser = Parser(prog=f"tiphys {name}", description=f"{__doc__} Exit code 3: no cluster is running.")
     add = parser.add_argument
     add(
         "--data-dir",

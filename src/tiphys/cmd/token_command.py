@@ -15,6 +15,7 @@ from tiphys.client.kubeconfig import Access
 from tiphys.client.rest import RestClient
 from tiphys.cmd import data_directory, discovery, joining, kubeconfigs
 from tiphys.cmd.data_directory import DataDirectory, Unusable
+from tiphys.cmd.flags import Parser
 from tiphys.machinery import duration as durations
 from tiphys.machinery import times
 from tiphys.machinery.errors import ApiError
@@ -40,7 +41,7 @@ def listed(value: str) -> tuple[str, ...]:
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description="Tokens by which nodes join a cluster, while it runs.")
+    parser = Parser(prog=f"tiphys {name}", description="Tokens by which nodes join a cluster, while it runs.")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a token and print it")
     create.add_argument("token", nargs="?", default="", help="the token, of the form abcdef.0123456789abcdef (default: random)")

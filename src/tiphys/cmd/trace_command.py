@@ -9,6 +9,7 @@ import uvloop
 from tiphys.client.kubeconfig import Access
 from tiphys.client.rest import RestClient
 from tiphys.cmd import component
+from tiphys.cmd.flags import Parser
 from tiphys.cmd.why_command import add_pod, pod_of
 from tiphys.kubectl.trace import gather, timeline
 from tiphys.kubectl.trace.timeline import Remembered
@@ -16,7 +17,7 @@ from tiphys.machinery.errors import ApiError
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     add_pod(parser)
     component.add_access(parser)
     return parser

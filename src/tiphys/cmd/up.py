@@ -9,6 +9,7 @@ from tiphys.cmd import data_directory
 from tiphys.cmd.addresses import check_ranges
 from tiphys.cmd.data_directory import DataDirectory, Unusable
 from tiphys.cmd.detaching import announcer, detach
+from tiphys.cmd.flags import Parser
 from tiphys.cmd.options import CNI_MODES, COMPONENTS, PROXY_MODES, UpOptions
 from tiphys.cmd.stores import check_store
 
@@ -18,7 +19,7 @@ LEAST_SERVICES = 16
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     add = parser.add_argument
     add(
         "--data-dir",

@@ -10,6 +10,7 @@ from tiphys.base.clock import RealClock
 from tiphys.client.kubeconfig import Access
 from tiphys.client.rest import RestClient
 from tiphys.cmd import component
+from tiphys.cmd.flags import Parser
 from tiphys.kubectl.why import gather
 from tiphys.kubectl.why.answers import answers
 from tiphys.kubectl.why.facts import Facts
@@ -19,7 +20,7 @@ _PODS = ("pod", "pods", "po")
 
 
 def parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"tiphys {name}", description=__doc__)
+    parser = Parser(prog=f"tiphys {name}", description=__doc__)
     add_pod(parser)
     add = parser.add_argument
     add("--nodes", type=int, default=0, metavar="N", help="list at most so many nodes (default: the 20 that matter most)")

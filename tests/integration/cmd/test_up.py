@@ -370,6 +370,9 @@ def test_the_api_server_alone(data, home, tmp_path):
         answer = fetch(server, data, "/.well-known/openid-configuration")
         assert answer["issuer"] == "https://one.example.com"
         assert fetch(server, data, "/api/v1/namespaces")["kind"] == "NamespaceList"
+        # It leaves no kubeconfig, but whoever has its data directory may make one.
+        made = run("kubeconfig", "--user", "me", "--server", server, "--data-dir", data, home=home)
+        assert f"server: {server}" in made.stdout, made
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
 

@@ -4,7 +4,8 @@ import argparse
 
 import pytest
 
-from tiphys.cmd.apiserver_flags import listed, parser, port_range, yes_or_no
+from tiphys.cmd.apiserver_flags import listed, parser, port_range
+from tiphys.cmd.flags import yes_or_no
 
 
 # v1.36 staging/src/k8s.io/apiserver: boolean flags take a value after `=`, or stand alone for true.

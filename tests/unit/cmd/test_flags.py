@@ -48,9 +48,35 @@ def test_values_are_shown_as_go_does(name, value):
 
 
 def test_a_flag_is_shown_by_its_first_name():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--leader-elect", action=argparse.BooleanOptionalAction, default=True)
+    parser = flags.Parser()
+    parser.add_argument("--leader-elect", action=flags.Switch, default=True)
     assert flags.shown(parser, parser.parse_args([])) == {"leader-elect": "true"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        ([], None),
+        (["--leader-elect"], True),
+        (["--leader-elect=true"], True),
+        (["--leader-elect=false"], False),
+        (["--no-leader-elect"], False),
+        (["--no-leader-elect=false"], True),
+    ],
+)
+def test_a_switch_is_set_as_upstreams_and_as_ours(arguments, value):
+    parser = flags.Parser()
+    parser.add_argument("--leader-elect", action=flags.Switch)
+    assert parser.parse_args(arguments).leader_elect is value
+
+
+def test_a_mistake_is_not_drowned_in_usage(capsys):
+    parser = flags.Parser(prog="tiphys fly")
+    with pytest.raises(SystemExit) as ended:
+        parser.parse_args(["--high"])
+    assert ended.value.code == 2
+    told = "error: unrecognized arguments: --high\n\n`tiphys fly --help` lists what it takes.\n"
+    assert capsys.readouterr().err == told
 
 
 def test_gates_are_warned_of_and_refused(capsys):

@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 from tiphys.base.http import wire
 from tiphys.base.http.client_connection import ClientConnection, ConnectionEnded
+from tiphys.base.http.dialing import words
 from tiphys.base.http.liveness import watch_over
 from tiphys.base.http.messages import Channel
 from tiphys.base.tasks import first_done
@@ -257,7 +258,7 @@ class HttpClient:
         except TimeoutError:
             raise ConnectionError(f"connecting to {self._host}:{self._port} took too long") from None
         except (OSError, ssl.SSLError) as error:
-            raise ConnectionError(f"cannot connect to {self._host}:{self._port}: {error}") from error
+            raise ConnectionError(f"cannot connect to {self._host}:{self._port}: {words(error)}") from error
         self._made.add(made)
         watch_over(transport.get_extra_info("socket"))
         return made, False

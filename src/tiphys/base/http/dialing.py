@@ -31,6 +31,8 @@ def failure(error: ConnectionError, host: str, port: int) -> str:
 
 def words(error: OSError) -> str:
     """Without the number."""
-    if error.errno is None or error.errno < 0:  # a name that nobody knows, say
+    if isinstance(error, ssl.SSLError) or error.errno is None:
+        return str(error)
+    if error.errno < 0:  # a name that nobody knows, say
         return str(error.strerror or error)
     return _WORDS.get(error.errno) or os.strerror(error.errno).lower()
