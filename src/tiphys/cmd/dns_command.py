@@ -12,7 +12,7 @@ from tiphys.client.rest import RestClient
 from tiphys.cmd import component
 from tiphys.cmd.data_directory import Unusable
 from tiphys.cmd.flags import Parser
-from tiphys.cmd.process import cannot_listen, run_until_stopped, settle_memory
+from tiphys.cmd.process import cannot_listen, first_of, run_until_stopped, settle_memory
 from tiphys.dns.publish import Published
 from tiphys.dns.routes import resolver
 from tiphys.dns.service import Dns, Settings
@@ -69,6 +69,7 @@ def _published(given: argparse.Namespace) -> Published | None:
 async def _serve(given: argparse.Namespace, settings: Settings, access: Access) -> None:
     clock = RealClock()
     client = RestClient(access, clock=clock, user_agent="tiphys-dns")
+    problem = None
     try:
         dns = Dns(client, settings, clock, component.logger(given, clock, "dns"))
         async with asyncio.TaskGroup() as group:
@@ -76,9 +77,8 @@ async def _serve(given: argparse.Namespace, settings: Settings, access: Access) 
             settle_memory()
             print(f"Answering for {settings.domain} on port {dns.port}", flush=True)
     except* OSError as problems:
-        first = problems.exceptions[0]
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        raise cannot_listen(first, given.bind_address, given.port) from None
+        problem = first_of(problems)
     finally:
         client.close()
+    if isinstance(problem, OSError):
+        raise cannot_listen(problem, given.bind_address, given.port)

@@ -19,7 +19,7 @@ from tiphys.cmd.machine_network import PODS_OF_THE_MACHINE
 from tiphys.cmd.network_part import Network, NetworkWish
 from tiphys.cmd.node_home import NodeHome
 from tiphys.cmd.options import CNI_MODES, PROXY_MODES
-from tiphys.cmd.process import run_until_stopped, settle_memory
+from tiphys.cmd.process import first_of, run_until_stopped, settle_memory
 from tiphys.kubelet.containerd.process import CannotRun
 from tiphys.kubelet.cri.runtime import Runtime
 from tiphys.machinery.tree import Obj
@@ -98,15 +98,18 @@ def main(name: str, arguments: list[str]) -> int:
         nonlocal may_clean
         may_clean = False
 
+    told = None
     try:
         run_until_stopped(serve)
         # Somebody wants it to end; whatever fails leaves the pods to the next one.
         may_clean = True
     except* CannotRun as problems:
-        raise Unusable(str(problems.exceptions[0])) from None
+        told = str(first_of(problems))
     finally:
         if may_clean and not given.keep and not left:
             asyncio.run(home.clean())
+    if told is not None:
+        raise Unusable(told)
     return 0
 
 

@@ -15,11 +15,15 @@ from tiphys.store.interface import Unavailable
 
 def run_until_stopped(serve: Callable[[], Awaitable[None]]) -> None:
     """Until Ctrl-C or SIGTERM. Raises Unusable where the environment does not let it serve."""
+    told = None
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_run(serve))
     except* (Unusable, Unavailable) as problems:
-        raise Unusable(_sentence(problems)) from None
+        # Raised below: before Python 3.11.4 what is raised here becomes a group.
+        told = str(first_of(problems))
+    if told is not None:
+        raise Unusable(told)
 
 
 async def _run(serve: Callable[[], Awaitable[None]]) -> None:
@@ -30,9 +34,9 @@ async def _run(serve: Callable[[], Awaitable[None]]) -> None:
     await first_done(stop.wait(), serve())
 
 
-def _sentence(problems: BaseExceptionGroup[BaseException]) -> str:
-    """Of several, the first: the others follow from it."""
-    return str(next(_leaves(problems)))
+def first_of(problems: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The others follow from it."""
+    return next(_leaves(problems))
 
 
 def _leaves(problem: BaseException) -> Iterator[BaseException]:
