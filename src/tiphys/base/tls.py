@@ -153,6 +153,11 @@ def issued_by(der: bytes, authorities: bytes) -> bool:
     return False
 
 
+def der_of(pem: bytes) -> bytes:
+    """The first certificate of a chain."""
+    return x509.load_pem_x509_certificate(pem).public_bytes(serialization.Encoding.DER)
+
+
 def belongs(pair: Pair) -> bool:
     """Whether the key is the certificate's."""
     return x509.load_pem_x509_certificate(pair.certificate).public_key() == load_private_key(pair.key).public_key()

@@ -105,7 +105,8 @@ def kept(pki: Path) -> Iterator[Path]:
 def _ensure(pki: Path, addresses: Sequence[str], now: float) -> Certificates:
     pki.mkdir(exist_ok=True, mode=0o700)
     authorities = {
-        name: _kept(pki, name) or _saved(pki, name, tls.make_authority(called, now=now)) for name, called in AUTHORITIES.items()
+        name: _kept_authority(pki, name) or _saved(pki, name, tls.make_authority(called, now=now))
+        for name, called in AUTHORITIES.items()
     }
     hosts = sorted({*_SERVICE_NAMES, "localhost", "127.0.0.1", "::1", socket.gethostname(), *addresses})
     issued = {leaf.name: _issued(pki, leaf, authorities, hosts if leaf is SERVING else [], now) for leaf in LEAVES}
@@ -127,15 +128,28 @@ def _ensure(pki: Path, addresses: Sequence[str], now: float) -> Certificates:
 
 def _issued(pki: Path, leaf: Leaf, authorities: dict[str, Pair], hosts: list[str], now: float) -> Pair:
     found = _kept(pki, leaf.name)
-    if found is not None and tls.expires_at(found.certificate) - now > RENEW_BEFORE and _names(pki, leaf.name) == hosts:
+    if found is not None and _is_good(found, authorities[leaf.authority], now) and _names(pki, leaf.name) == hosts:
         return found
     (pki / f"{leaf.name}.names").write_text("\n".join(hosts))
     return _saved(pki, leaf.name, tls.issue(authorities[leaf.authority], leaf.subject, [leaf.usage], now=now, names=hosts))
 
 
+def _is_good(pair: Pair, authority: Pair, now: float) -> bool:
+    is_signed = tls.issued_by(tls.der_of(pair.certificate), authority.certificate)
+    return is_signed and tls.expires_at(pair.certificate) - now > RENEW_BEFORE
+
+
 def _names(pki: Path, name: str) -> list[str]:
     file = pki / f"{name}.names"
     return file.read_text().splitlines() if file.exists() else []
+
+
+def _kept_authority(pki: Path, name: str) -> Pair | None:
+    present = [each.exists() for each in files(pki, name)]
+    if any(present) and not all(present):
+        missing = files(pki, name)[present.index(False)]
+        raise ValueError(f"{missing.name} is missing")
+    return _kept(pki, name)
 
 
 def _kept(pki: Path, name: str) -> Pair | None:

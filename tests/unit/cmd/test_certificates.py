@@ -58,6 +58,26 @@ def test_a_new_address_makes_a_new_serving_certificate_and_no_other(data):
     assert second.admin == first.admin
 
 
+@pytest.mark.parametrize("missing", ["ca.crt", "ca.key", "front-proxy-ca.crt"])
+def test_half_an_authority_is_not_replaced(data, missing):
+    """Everybody who trusts the old one would be shut out."""
+    certificates.ensure(data.pki, [], At(START))
+    (data.pki / missing).unlink()
+    with pytest.raises(Unusable, match=rf"are damaged: {missing} is missing"):
+        certificates.ensure(data.pki, [], At(START))
+
+
+def test_a_new_authority_signs_all_that_is_its_own(data):
+    first = certificates.ensure(data.pki, [], At(START))
+    for name in ("ca.crt", "ca.key"):
+        (data.pki / name).unlink()
+    second = certificates.ensure(data.pki, [], At(START))
+    assert second.authority != first.authority
+    for name in ("serving", "admin", "kubelet_client"):
+        assert tls.issued_by(tls.der_of(getattr(second, name).certificate), second.authority.certificate)
+    assert second.front_proxy == first.front_proxy
+
+
 def test_keys_are_their_owners_alone(data):
     certificates.ensure(data.pki, [], At(START))
     for key in data.pki.glob("*.key"):
