@@ -46,7 +46,10 @@ def main(name: str, arguments: list[str]) -> int:
     else:
         print(f"No cluster is running from {data.path}.")
     if data.network.exists() or data.nodes:
+        if data.read_run():
+            print("One was killed; what it left on this machine is ended.", flush=True)
         _clean_machine(data)
+        data.forget_run()
     if given.purge:
         _forget_context(data)
         shutil.rmtree(data.path)

@@ -39,13 +39,15 @@ def main(name: str, arguments: list[str]) -> int:
 
 def status(data: DataDirectory) -> dict[str, Any]:
     running = data.is_locked
-    run = data.read_run() if running else {}
+    left = data.read_run()
+    run = left if running else {}
     components = run.get("components", [])
     for component in components:
         component["state"] = _state(data, component)
     return {
         "dataDirectory": str(data.path),
         "running": running,
+        "killed": not running and any(each["name"].startswith("node ") for each in left.get("components", [])),
         "components": components,
         "store": {"kind": run.get("store", ""), "bytes": _size(data)},
     }
@@ -72,7 +74,8 @@ def _size(data: DataDirectory) -> int:
 
 def _table(found: dict[str, Any]) -> str:
     if not found["running"]:
-        return f"No cluster is running from {found['dataDirectory']}."
+        killed = "\nThe last one was killed: its containers may still run, and the next one takes them over."
+        return f"No cluster is running from {found['dataDirectory']}." + (killed if found["killed"] else "")
     rows = [("COMPONENT", "PID", "ADDRESS", "STATE")]
     rows += [(each["name"], str(each["pid"]), each.get("address", ""), each["state"]) for each in found["components"]]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
