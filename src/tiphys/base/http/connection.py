@@ -56,7 +56,8 @@ class Connection(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
         name = transport.get_extra_info("peername")
         if isinstance(name, tuple):
-            self._peer.address, self._peer.port = name[0], name[1]
+            # A listener of both families shows IPv4 within IPv6.
+            self._peer.address, self._peer.port = name[0].removeprefix("::ffff:"), name[1]
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
             self._peer.certificate = tls.getpeercert(True)

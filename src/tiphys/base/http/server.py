@@ -7,8 +7,10 @@ await server.shutdown(grace=5)
 """
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable
+from typing import Any
 
 from tiphys.base.clock import Clock, RealClock
 from tiphys.base.http import wire
@@ -21,6 +23,13 @@ from tiphys.base.http.requests import Limits
 __all__ = ["ErrorHandler", "Limits", "Server"]
 
 ErrorHandler = Callable[[Request, Exception], Response]
+
+
+def _both_families(port: int) -> socket.socket | None:
+    """All addresses means those of IPv4, too; None where the kernel cannot."""
+    if not socket.has_dualstack_ipv6():
+        return None
+    return socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True)
 
 
 def plain_error(_request: Request, _error: Exception) -> Response:
@@ -63,10 +72,11 @@ class Server:
             self._empty = asyncio.Event()
             self._empty.set()
         secure = self._ssl_context is not None
+        made = _both_families(port) if host == "::" else None
+        where: dict[str, Any] = {"sock": made} if made is not None else {"host": host, "port": port}
         listener = await self.loop.create_server(
             lambda: Connection(self),
-            host,
-            port,
+            **where,
             ssl=self._ssl_context,
             # As many as the kernel's own limit lets wait; whoever finds no room there tries again only after a second.
             backlog=4096,

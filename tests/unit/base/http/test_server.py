@@ -329,6 +329,30 @@ def test_idle_and_slow_connections_end(serve, sent):
     serve(echo, talk, limits=Limits(header_seconds=0.02, idle_seconds=0.02))
 
 
+@pytest.mark.parametrize("loop", sorted(LOOPS))
+def test_all_addresses_are_those_of_both_families(loop):
+    """As Go's net.Listen has it; and a client of IPv4 is known by its own address."""
+    asked = []
+
+    async def answer(request):
+        asked.append(request.peer.address)
+        return Response(204, b"")
+
+    async def main() -> None:
+        server = Server(answer)
+        _, port = await server.listen("::", 0)
+        for host in ("127.0.0.1", "::1"):
+            reader, writer = await asyncio.open_connection(host, port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await reader.readline()).startswith(b"HTTP/1.1 204")
+            writer.close()
+        await server.shutdown(1)
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(main())
+    assert asked == ["127.0.0.1", "::1"]
+
+
 def test_shutdown_lets_requests_finish_and_ends_streams_whole(serve):
     go = asyncio.Event()
     started = asyncio.Event()
