@@ -153,7 +153,7 @@ async def test_values_that_others_have_written_are_understood(etcd, value):
         await store.write([Delete("pods", "default/late", late)])
 
 
-async def test_values_that_are_not_objects_in_json_are_left_out(etcd, caplog):
+async def test_values_that_are_not_objects_in_json_are_left_out(etcd, capsys):
     etcd.put("/registry/pods/default/binary", b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod")
     async with open_store(etcd) as store:
         etcd.put("/registry/pods/default/list", b"[]")
@@ -169,7 +169,8 @@ async def test_values_that_are_not_objects_in_json_are_left_out(etcd, caplog):
         revision = etcd.put("/registry/pods/default/list", b"\xff")
         assert await store.get("pods", "default/list") is None
         assert [(event.deleted, event.revision) for event in events] == [(True, revision)]
-    assert "/registry/pods/default/binary in etcd is not an object in JSON" in caplog.text
+    told = 'store] "a value in etcd is not an object in JSON, and is not served" key="/registry/pods/default/binary"'
+    assert told in capsys.readouterr().err
 
 
 async def test_reads_see_what_others_have_written(etcd):

@@ -8,21 +8,19 @@ after the mirror's revision (a long separation), the mirror lists again and make
 import asyncio
 import heapq
 import itertools
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import grpc
 import grpc.aio
 
+from tiphys.base.log import log
 from tiphys.machinery.record import Record, stamp
 from tiphys.store.etcd.connection import Connection, Refused, protos
 from tiphys.store.etcd.keys import Keys, understand
 from tiphys.store.interface import Codec, Event, Unavailable
 from tiphys.store.mvcc import Mvcc, delete_event, put_event
 from tiphys.store.watchers import Watchers
-
-log = logging.getLogger(__name__)
 
 _PAGE = 1000
 _RETRY_SECONDS = 0.2
@@ -54,7 +52,7 @@ class Mirror:
 
     async def run(self, ready: Callable[[], None]) -> None:
         """Ends only with WentBack."""
-        loaded = False
+        loaded, told = False, -1
         while True:
             try:
                 if not loaded:
@@ -65,7 +63,10 @@ class Mirror:
             except WentBack:
                 raise
             except (Unavailable, Refused) as error:
-                log.warning("the mirror of etcd is interrupted: %s", error)
+                # Once for as long as nothing new comes.
+                if told != self.mvcc.revision:
+                    told = self.mvcc.revision
+                    log.named("store").warning("etcd cannot be followed", error=str(error))
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def reach(self, revision: int) -> None:
@@ -179,7 +180,7 @@ class Mirror:
             events.append(Event(made, previous))
         events.extend(Event(_record(bucket, name, data, kv), None) for (bucket, name), (data, kv) in values.items())
         events.sort(key=lambda event: event.revision)
-        log.warning("etcd was compacted beyond the mirror; %d changes up to revision %d", len(events), revision)
+        log.named("store").warning("etcd was compacted beyond the mirror", changes=len(events), revision=revision)
         self._advance(events, revision)
         # What happened in between is not known, so nobody may ask for it.
         self.mvcc.compact(revision)
@@ -199,10 +200,11 @@ class Mirror:
             if self._codec is not None:
                 self._note_staleness(kv)
         except Unavailable as problem:
-            log.warning("%s; it is not served", problem)
+            log.named("store").warning("a value in etcd is not served", why=str(problem))
             return None
         if data is None:
-            log.warning("%s in etcd is not an object in JSON; it is not served", kv.key.decode(errors="replace"))
+            key = kv.key.decode(errors="replace")
+            log.named("store").warning("a value in etcd is not an object in JSON, and is not served", key=key)
         return data
 
     def _note_staleness(self, kv: Any) -> None:
