@@ -119,7 +119,7 @@ def _serving(group: argparse._ArgumentGroup) -> None:
 def _storing(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--store", default="sqlite", metavar="STORE", help="sqlite or memory, where there is no etcd (default: %(default)s)")
-    add("--data-dir", type=Path, default=data_directory.default_path(), metavar="DIR", help="(default: %(default)s)")
+    data_directory.add_flag(group, "where certificates and the store lie")
     add("--etcd-servers", type=listed, default=(), metavar="URLS", help="the members of an etcd, with commas between them")
     add("--etcd-cafile", type=Path, metavar="F", help="authority of etcd's certificates")
     add("--etcd-certfile", type=Path, metavar="F", help="certificate to show to etcd")

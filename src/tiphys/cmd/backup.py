@@ -18,13 +18,7 @@ _TOLD = {
 def parser(name: str) -> argparse.ArgumentParser:
     parser = Parser(prog=f"tiphys {name}", description=_TOLD[name])
     add = parser.add_argument
-    add(
-        "--data-dir",
-        type=Path,
-        default=data_directory.default_path(),
-        metavar="DIR",
-        help="of the cluster (default: %(default)s)",
-    )
+    data_directory.add_flag(parser)
     add("file", type=Path, metavar="FILE", help="the backup")
     return parser
 

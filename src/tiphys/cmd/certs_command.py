@@ -27,13 +27,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     add("action", nargs="?", choices=("check", "renew"), default="check", help="what to do (default: %(default)s)")
     names = ", ".join(leaf.name for leaf in certificates.LEAVES)
     add("names", nargs="*", metavar="NAME", help=f"certificates to renew: {names} (default: all)")
-    add(
-        "--data-dir",
-        type=Path,
-        default=data_directory.default_path(),
-        metavar="DIR",
-        help="of the cluster (default: %(default)s)",
-    )
+    data_directory.add_flag(parser)
     return parser
 
 

@@ -13,6 +13,7 @@ DIR/network.json       which part of its machine's addresses the cluster has
 DIR/tiphys.log         of a detached cluster
 """
 
+import argparse
 import fcntl
 import os
 import shlex
@@ -207,3 +208,8 @@ def default_path() -> Path:
     if given := os.environ.get("TIPHYS_DATA_DIR"):
         return Path(given)
     return Path.home() / ".tiphys"
+
+
+def add_flag(parser: argparse._ActionsContainer, told: str = "of the cluster") -> None:
+    """The same of every command that works on a cluster of this machine."""
+    parser.add_argument("--data-dir", type=Path, default=default_path(), metavar="DIR", help=f"{told} (default: %(default)s)")

@@ -6,7 +6,6 @@ import select
 import shutil
 import signal
 import sys
-from pathlib import Path
 
 from tiphys.client import kubeconfig
 from tiphys.cmd import data_directory
@@ -18,13 +17,7 @@ PATIENCE = 30.0
 
 def parser(name: str) -> argparse.ArgumentParser:
     parser = Parser(prog=f"tiphys {name}", description=__doc__)
-    parser.add_argument(
-        "--data-dir",
-        type=Path,
-        default=data_directory.default_path(),
-        metavar="DIR",
-        help="of the cluster (default: %(default)s)",
-    )
+    data_directory.add_flag(parser)
     parser.add_argument(
         "--purge",
         action="store_true",

@@ -46,13 +46,7 @@ def parser(name: str) -> argparse.ArgumentParser:
         action="store_true",
         help="believe whoever knows the token: others that know it could pretend to be the cluster",
     )
-    add(
-        "--data-dir",
-        type=Path,
-        default=data_directory.default_path(),
-        metavar="DIR",
-        help="where the node lives (default: %(default)s)",
-    )
+    data_directory.add_flag(parser, "where the node lives")
     add("--node-name", default="", metavar="NAME", help="(default: the one it joined with, or that of the machine)")
     add("--node-ip", default=own_address(), metavar="A,...", help="of the node, one of each family (default: %(default)s)")
     add("--cni", choices=CNI_MODES, default="tiphys", help="who links pods; none: somebody else (default: %(default)s)")

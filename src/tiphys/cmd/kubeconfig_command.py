@@ -32,13 +32,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     add("--namespace", default="default", metavar="N", help="default namespace (default: %(default)s)")
     add("--server", default="", metavar="URL", help="of the API server (default: as the cluster's own kubeconfig has it)")
     add("--output", "-o", type=Path, metavar="F", help="file to write, for its owner alone (default: print it)")
-    add(
-        "--data-dir",
-        type=Path,
-        default=data_directory.default_path(),
-        metavar="DIR",
-        help="of the cluster (default: %(default)s)",
-    )
+    data_directory.add_flag(parser)
     return parser
 
 

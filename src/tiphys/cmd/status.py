@@ -16,13 +16,7 @@ from tiphys.cmd.flags import Parser
 def parser(name: str) -> argparse.ArgumentParser:
     parser = Parser(prog=f"tiphys {name}", description=f"{__doc__} Exit code 3: no cluster is running.")
     add = parser.add_argument
-    add(
-        "--data-dir",
-        type=Path,
-        default=data_directory.default_path(),
-        metavar="DIR",
-        help="of the cluster (default: %(default)s)",
-    )
+    data_directory.add_flag(parser)
     add("-o", "--output", choices=("table", "json"), default="table", help="(default: %(default)s)")
     return parser
 

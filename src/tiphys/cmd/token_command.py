@@ -6,7 +6,6 @@ import re
 import secrets
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from tiphys.api.bootstrap_tokens import GROUP, NAMESPACE, SECRET_TYPE, TOKEN
 from tiphys.api.registry import KINDS
@@ -58,13 +57,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     delete = actions.add_parser("delete", help="make tokens useless")
     delete.add_argument("tokens", nargs="+", metavar="TOKEN", help="the token, or the part before its dot")
     for each in actions.choices.values():
-        each.add_argument(
-            "--data-dir",
-            type=Path,
-            default=data_directory.default_path(),
-            metavar="DIR",
-            help="of the cluster (default: %(default)s)",
-        )
+        data_directory.add_flag(each)
     return parser
 
 

@@ -21,13 +21,7 @@ LEAST_SERVICES = 16
 def parser(name: str) -> argparse.ArgumentParser:
     parser = Parser(prog=f"tiphys {name}", description=__doc__)
     add = parser.add_argument
-    add(
-        "--data-dir",
-        type=Path,
-        default=data_directory.default_path(),
-        metavar="DIR",
-        help="where the cluster lives (default: %(default)s)",
-    )
+    data_directory.add_flag(parser, "where the cluster lives")
     add(
         "--port",
         type=int,
