@@ -11,6 +11,7 @@ import pytest
 
 from tiphys.api.core.pods import PODS
 from tiphys.kubelet.containerd import shims
+from tiphys.kubelet.containerd.ctr import ctr
 from tiphys.kubelet.cri.runtime import Runtime
 from tiphys.kubelet.node.facts import hostname
 from tiphys.kubelet.volumes.host import mounts_below
@@ -109,6 +110,35 @@ def test_a_shim_whose_task_never_came_to_be_goes_with_the_node(cluster, tmp_path
             os.close(log)
         assert "lonely" in {name for _, name in shims.look(layout).processes}
     assert not shims.look(layout)
+
+
+def test_a_container_that_runs_though_it_was_noted_as_ended_is_ended_with_its_pod(cluster):
+    # As a containerd leaves it that is killed between a container's start and the note of it: it refuses to remove that one.
+    async def ids(home, uid):
+        runtime = Runtime(Path(home.layout.socket))
+        try:
+            observed = await runtime.observe(uid)
+            return {each.attempt: each.id for each in observed.containers}
+        finally:
+            await runtime.close()
+
+    async def scenario(client):
+        await client.create(PODS, pod("twice"), "default")
+        uid = (await ready(client, "twice"))["metadata"]["uid"]
+        (first,) = (await ids(cluster.home, uid)).values()
+        await ctr(cluster.home.layout.socket, "tasks", "kill", "--signal", "SIGKILL", first)
+        while len(await ids(cluster.home, uid)) < 2:  # noqa: ASYNC110 - the runtime tells no events
+            await asyncio.sleep(0.05)
+        await ready(client, "twice")
+        await ctr(cluster.home.layout.socket, "tasks", "start", "--detach", "--null-io", first)
+        await client.delete(PODS, "twice", "default", options={"gracePeriodSeconds": 0})
+        while await ids(cluster.home, uid):  # noqa: ASYNC110 - the runtime tells no events
+            await asyncio.sleep(0.05)
+        assert first not in await ctr(cluster.home.layout.socket, "tasks", "list", "--quiet")
+
+    with cluster.node():
+        cluster.import_image()
+        cluster.run(scenario)
 
 
 def test_a_node_and_a_containerd_that_are_killed_come_back_and_nothing_starts_anew(cluster):

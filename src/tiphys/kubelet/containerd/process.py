@@ -15,6 +15,7 @@ from tiphys.base.tasks import first_done
 from tiphys.kubelet.containerd import config, leftovers, shims
 from tiphys.kubelet.containerd.archive import archive
 from tiphys.kubelet.containerd.config import Layout
+from tiphys.kubelet.containerd.ctr import CtrFailed, ctr
 from tiphys.kubelet.containerd.leftovers import Leftovers
 from tiphys.kubelet.containerd.pause import x86_64
 from tiphys.kubelet.cri.connection import RuntimeFailed
@@ -99,8 +100,7 @@ class Containerd:
         await asyncio.to_thread(leftovers.remove, left, self.layout, self._plugins or self.plugins())
 
     async def _tasks(self) -> list[str]:
-        told = await _run(["ctr", "--address", str(self.socket), "--namespace", "k8s.io", "tasks", "list", "--quiet"])
-        return told.decode().split()
+        return (await self._ctr("tasks", "list", "--quiet")).split()
 
     async def keep(self, clock: Clock, log: Logger) -> None:
         """Start it again whenever it ends; containers go on meanwhile under their shims. Until cancelled."""
@@ -204,7 +204,14 @@ class Containerd:
 
     async def import_image(self, data: bytes) -> None:
         """A docker archive."""
-        await _run(["ctr", "--address", str(self.socket), "--namespace", "k8s.io", "images", "import", "-"], data)
+        await self._ctr("images", "import", "-", data=data)
+
+    async def _ctr(self, *arguments: str, data: bytes = b"") -> str:
+        """Raises CannotRun."""
+        try:
+            return await ctr(self.socket, *arguments, data=data)
+        except (CtrFailed, TimeoutError) as failed:
+            raise CannotRun(f"ctr {' '.join(arguments)}: {failed}") from None
 
     def stop(self) -> None:
         """End the process; containers go on under their shims."""
@@ -257,21 +264,6 @@ def _is_gone(pid: int, seconds: float) -> bool:
         return bool(select.select([handle], [], [], seconds)[0])
     finally:
         os.close(handle)
-
-
-async def _run(command: list[str], data: bytes = b"") -> bytes:
-    child = await asyncio.create_subprocess_exec(
-        *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    try:
-        output, _ = await child.communicate(data)
-    finally:
-        # Whoever waits for a containerd that has gone does so for ever.
-        if child.returncode is None:
-            child.kill()
-    if child.returncode:
-        raise CannotRun(f"{' '.join(command)}: {output.decode(errors='replace').strip()}")
-    return output
 
 
 def _may(capability: int) -> bool:

@@ -38,6 +38,11 @@ class RuntimeFailed(Exception):
         return self.code is grpc.StatusCode.UNAVAILABLE
 
     @property
+    def still_runs(self) -> bool:
+        """What was to be removed, though the runtime had noted its end."""
+        return self.code is grpc.StatusCode.FAILED_PRECONDITION and "cannot delete running task" in self.args[0]
+
+    @property
     def late(self) -> bool:
         return self.code is grpc.StatusCode.DEADLINE_EXCEEDED
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from tiphys.kubelet.containerd.ctr import CtrFailed, end_task
 from tiphys.kubelet.cri.connection import Connection, RuntimeFailed, protos
 from tiphys.kubelet.cri.observed import (
     CONTAINER_NAME,
@@ -226,7 +227,17 @@ class Runtime:
         await self._tolerant("StopContainer", 120.0 + seconds, container_id=container_id, timeout=seconds)
 
     async def remove_container(self, container_id: str) -> None:
-        await self._tolerant("RemoveContainer", container_id=container_id)
+        try:
+            await self._tolerant("RemoveContainer", container_id=container_id)
+        except RuntimeFailed as failed:
+            if not failed.still_runs:
+                raise
+            # A containerd that was killed at the wrong moment takes it for ended, and would never end it.
+            try:
+                await end_task(self.socket, container_id)
+            except (CtrFailed, TimeoutError):
+                raise failed from None
+            await self._tolerant("RemoveContainer", container_id=container_id)
 
     async def _tolerant(self, name: str, seconds: float = 120.0, **fields: Any) -> None:
         """What is gone already needs no ending."""

@@ -6,13 +6,11 @@ https://kubernetes.io/docs/tasks/configure-pod-container/image-volumes/
 
 import asyncio
 import os
-import subprocess
 from pathlib import Path, PurePath
 
+from tiphys.kubelet.containerd.ctr import CtrFailed, ctr
 from tiphys.kubelet.pods.environment import CannotMake
 from tiphys.kubelet.volumes import host
-
-_SECONDS = 120.0
 
 
 class ImageMounts:
@@ -32,15 +30,10 @@ class ImageMounts:
             await self._ctr("images", "unmount", "--rm", target)
 
     async def _ctr(self, *arguments: str) -> None:
-        command = ["ctr", "--address", str(self._socket), "--namespace", "k8s.io", *arguments]
         try:
-            child = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        except FileNotFoundError:
-            raise CannotMake("image volumes need the program ctr, which comes with containerd") from None
-        async with asyncio.timeout(_SECONDS):
-            output, _ = await child.communicate()
-        if child.returncode:
-            raise CannotMake(f"failed to mount the image: {output.decode(errors='replace').strip()}")
+            await ctr(self._socket, *arguments)
+        except CtrFailed as failed:
+            raise CannotMake(f"failed to mount the image: {failed}") from None
 
 
 def _mounted(target: PurePath) -> bool:
