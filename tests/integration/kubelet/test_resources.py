@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.integration.kubelet.conftest import IMAGE
 from tests.integration.kubelet.test_pods import SERVES, gone, logs, nothing_left, pod, ready, until
 
 from tiphys.api.core.pods import PODS
@@ -96,5 +97,21 @@ def test_a_part_of_a_volume(node):
         await gone(client, "part")
         await nothing_left(node.home, made["metadata"]["uid"])
         assert mounts_below(node.home.folder / "kubelet" / "pods") == []
+
+    node.run(scenario)
+
+
+def test_the_files_of_an_image_are_a_volume(node):
+    # https://kubernetes.io/docs/tasks/configure-pod-container/image-volumes/
+    async def scenario(client):
+        volumes = [{"name": "v", "image": {"reference": IMAGE, "pullPolicy": "Never"}}]
+        mounts = [{"name": "v", "mountPath": "/image"}]
+        script = "test -e /image/bin/busybox && touch /image/new 2>/dev/null || echo read-only"
+        given = pod("of-image", script, container={"volumeMounts": mounts}, volumes=volumes, restartPolicy="Never")
+        made = await client.create(PODS, given, "default")
+        await until(client, "of-image", lambda each: each["status"].get("phase") == "Succeeded")
+        assert await logs(client, "of-image") == "read-only\n"
+        await gone(client, "of-image")
+        await nothing_left(node.home, made["metadata"]["uid"])
 
     node.run(scenario)
