@@ -109,4 +109,4 @@ async def _read(access: Access) -> Obj:
     try:
         return await client.get(CONFIG_MAPS, CLUSTER_INFO, CLUSTER_INFO_NAMESPACE)
     finally:
-        client.close()
+        await client.closed()

@@ -175,4 +175,4 @@ async def _settings(access: Access) -> str:
     except (ApiError, ConnectionError, TimeoutError, LookupError) as problem:
         raise Unusable(f"cannot read how the cluster wants its kubelets: {problem}") from None
     finally:
-        client.close()
+        await client.closed()

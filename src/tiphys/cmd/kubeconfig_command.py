@@ -80,6 +80,6 @@ async def _token(admin: Access, account: str, seconds: float | None) -> str:
     except (ApiError, ConnectionError) as problem:
         raise Unusable(str(problem)) from None
     finally:
-        client.close()
+        await client.closed()
     token: str = answer["status"]["token"]
     return token

@@ -91,7 +91,7 @@ async def _join(token: Access, files: Files, node: str, clock: Clock, log: Logge
     except (Rejected, ApiError) as problem:
         raise Unusable(f"this node cannot join: {problem}") from None
     finally:
-        client.close()
+        await client.closed()
     await asyncio.to_thread(files.client.save, pair, clock.now())
     return pair
 

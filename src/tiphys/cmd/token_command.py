@@ -149,7 +149,7 @@ async def _create(admin: Access, secret: Obj, groups: Iterable[str]) -> str:
     except (ApiError, ConnectionError) as problem:
         raise Unusable(str(problem)) from None
     finally:
-        client.close()
+        await client.closed()
 
 
 async def _list(admin: Access) -> Sequence[Obj]:
@@ -159,7 +159,7 @@ async def _list(admin: Access) -> Sequence[Obj]:
     except (ApiError, ConnectionError) as problem:
         raise Unusable(str(problem)) from None
     finally:
-        client.close()
+        await client.closed()
 
 
 async def _delete(admin: Access, tokens: Sequence[str]) -> None:
@@ -174,4 +174,4 @@ async def _delete(admin: Access, tokens: Sequence[str]) -> None:
     except (ApiError, ConnectionError) as problem:
         raise Unusable(str(problem)) from None
     finally:
-        client.close()
+        await client.closed()

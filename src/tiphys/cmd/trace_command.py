@@ -42,7 +42,7 @@ async def _ask(access: Access, namespace: str, pod: str) -> Remembered:
     try:
         return await gather.story(client, namespace, pod)
     finally:
-        client.close()
+        await client.closed()
 
 
 def _json(known: Remembered) -> str:

@@ -56,7 +56,7 @@ async def _ask(access: Access, namespace: str, pod: str, nodes: int) -> Facts:
     try:
         return await gather.about_pod(client, namespace, pod, RealClock(), nodes)
     finally:
-        client.close()
+        await client.closed()
 
 
 def pod_of(chosen: argparse.ArgumentParser, what: str, name: str) -> str:

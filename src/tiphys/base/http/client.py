@@ -6,6 +6,7 @@ async with await client.stream("GET", "/api/v1/pods?watch=1") as incoming: ...
 """
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ Headers = Sequence[tuple[str, str]]
 
 IDLE_SECONDS = 30.0
 """Longer than between two renewals of a Lease, so that who does nothing else opens no connection for each."""
+CLOSING_SECONDS = 5.0
 _IDEMPOTENT = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
@@ -213,11 +215,14 @@ class HttpClient:
         while self._idle:
             self._idle.pop()[1].close()
 
-    async def closed(self) -> None:
-        """Close, and wait until all connections have ended, which with TLS takes both sides: then the loop may end, too."""
+    async def closed(self, seconds: float = CLOSING_SECONDS) -> None:
+        """Close, and wait until all connections have ended, which with TLS takes both sides: then the loop may end, too.
+        A server that does not answer is not waited for any longer than this."""
         self.close()
-        for connection in tuple(self._made):
-            await connection.ended.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                for connection in tuple(self._made):
+                    await connection.ended.wait()
 
     async def _exchange(self, method: str, path: str, headers: Headers, body: bytes, *, whole: bool) -> ClientConnection:
         head = f"{method} {path} HTTP/1.1\r\n".encode() + self._common
